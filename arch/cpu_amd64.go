@@ -10,33 +10,34 @@ import (
 
 // Traps and system calls.
 
-// TrapFrame is what a trap or a system call has interrupted: PC, SP, FP, TLS, Trap, Error, Addr.
+// TrapFrame is what a trap or a system call interrupted: PC, SP, FP, TLS, Trap, Error, Addr.
 type TrapFrame = amd64.TrapFrame
 
-// CPU is the CPU's part of its own record, at the record's beginning.
+// CPU is the CPU's part of its own record, at the start of the record.
 type CPU = amd64.CPU
 
 // ThisCPU returns the running CPU's record. Early and kernel context.
 func ThisCPU() *CPU { return amd64.ThisCPU() }
 
-const MaxCPUs = amd64.MaxCPUs // how many CPUs the kernel takes
+const MaxCPUs = amd64.MaxCPUs // the largest number of CPUs
 
-// CompareAndSwap sets a word if it is what it was, in one step for all CPUs.
+// CompareAndSwap atomically sets a word if it has the old value.
 func CompareAndSwap(p *uint32, old, new uint32) bool { return amd64.CompareAndSwap(p, old, new) }
 
 // CompareAndSwap64 is CompareAndSwap for eight bytes, such as a page table's entry.
 func CompareAndSwap64(p *uint64, old, new uint64) bool { return amd64.CompareAndSwap64(p, old, new) }
 
-// FetchAdd adds to a word and returns what it was, in one step for all CPUs.
+// FetchAdd atomically adds to a word and returns the old value.
 func FetchAdd(p *uint32, n uint32) (old uint32) { return amd64.FetchAdd(p, n) }
 
 const (
-	RingSize  = amd64.RingSize  // size in bytes of a ring of events, and what it is aligned to
+	RingSize  = amd64.RingSize  // size in bytes of a ring of events, and its alignment
 	EventSize = amd64.EventSize // size of an event: the time and three words
-	NotNoted  = amd64.NotNoted  // what NoteEvent returns where there is no ring
+	NotNoted  = amd64.NotNoted  // the result of NoteEvent if there is no ring
 )
 
-// NoteEvent writes an event behind the latest one of the running CPU's ring, and returns its address.
+// NoteEvent writes an event after the latest one of the running CPU's ring, and returns its
+// address.
 func NoteEvent(c *CPU, kind, thread, number uint32, a, b uintptr) (at uintptr) {
 	return amd64.NoteEvent(c, kind, thread, number, a, b)
 }
@@ -58,13 +59,13 @@ const (
 	TrapFloat        = amd64.VectorMF      // floating-point error of the old unit
 	TrapMachine      = amd64.VectorMC      // machine check
 	TrapSIMD         = amd64.VectorXM      // floating-point error
-	TrapInterrupt    = amd64.VectorIRQ     // the first that is an interrupt; its number is the interrupt's
-	TrapCall         = amd64.VectorCall    // the trap in the record of a switch of stacks
-	TrapSyscall      = amd64.VectorSyscall // the trap in the record of a system call; its error code is the call's number
-	TrapMark         = amd64.TrapMark      // marks the record in a TrapFrame, where a return address would be
+	TrapInterrupt    = amd64.VectorIRQ     // the first interrupt; its number is the interrupt's
+	TrapCall         = amd64.VectorCall    // trap in the record of a switch of stacks
+	TrapSyscall      = amd64.VectorSyscall // trap in the record of a system call, whose number is the error
+	TrapMark         = amd64.TrapMark      // marks a TrapFrame's record, in place of a return address
 )
 
-// FrameOf returns the TrapFrame of which the record is a part.
+// FrameOf returns the TrapFrame that contains the record.
 func FrameOf(record uintptr) *TrapFrame { return amd64.FrameOf(record) }
 
 // TLSOf returns the address of the word that holds the TLS of a record's TrapFrame.
@@ -73,27 +74,28 @@ func TLSOf(record uintptr) uintptr { return amd64.TLSOf(record) }
 // CopyFrame copies the registers of a trap or system call.
 func CopyFrame(to, from *TrapFrame) { amd64.CopyFrame(to, from) }
 
-// LoadTables makes traps reach the handler; the trap stacks are set.
+// LoadTables makes traps reach the handler; the trap stacks must be set.
 func LoadTables() { amd64.LoadTables() }
 
-// Keep makes size bytes at p a part of what is kept twice.
+// Keep adds size bytes at p to what is stored twice.
 //
 //go:noinline
 func Keep(p unsafe.Pointer, size uintptr) bool { return amd64.Keep(p, size) }
 
-// KeepCPU does so with what the CPU's own code needs.
+// KeepCPU adds what the CPU's own code needs.
 func KeepCPU() { amd64.KeepCPU() }
 
 // KeptSize returns the room in bytes that SaveKept needs.
 func KeptSize() uintptr { return amd64.KeptSize() }
 
-// SaveKept copies what is kept to room, and has giveUp called when traps come to no end.
+// SaveKept copies what is kept to room; giveUp is called when traps do not end.
 func SaveKept(room uintptr, giveUp func()) { amd64.SaveKept(room, giveUp) }
 
-// RestoreKept puts back what is not as it was copied; it returns how many words, and the first one's address.
+// RestoreKept restores what has changed since it was copied; it returns the number of words, and
+// the first one's address.
 func RestoreKept() (words, first uintptr) { return amd64.RestoreKept() }
 
-// CloseTrap makes delivering a trap fault: for the crash lab.
+// CloseTrap makes delivering a trap fault; for the crash lab.
 func CloseTrap(v uint8) { amd64.ClearGate(v) }
 
 // DropNMI makes NMIs be counted and dropped, or ends that.
@@ -102,7 +104,8 @@ func DropNMI(on bool) { amd64.DropNMI(on) }
 // DroppedNMIs returns how many NMIs have been dropped since boot.
 func DroppedNMIs() uint32 { return amd64.DroppedNMIs() }
 
-// SetSyscallHandler sets the function that every system call calls, with the CPU's record, on the given stack.
+// SetSyscallHandler sets the function that every system call calls, with the CPU's record, on the
+// given stack.
 func SetSyscallHandler(f func(*TrapFrame, *CPU), lo, top uintptr) {
 	amd64.SetSyscallHandler(f, lo, top)
 }
@@ -111,15 +114,16 @@ const (
 	SyscallSize = amd64.SyscallSize // length in bytes of the system call instruction
 )
 
-// BehindSyscall reports whether the instruction before pc, which is code, is a system call.
+// BehindSyscall reports whether the instruction before pc, which must be code, is a system call.
 func BehindSyscall(pc uintptr) bool { return amd64.BehindSyscall(pc) }
 
 // LastCall returns the frame of the latest system call; the call may be over.
 func LastCall() *TrapFrame { return amd64.LastCall() }
 
 // BeginKernelStack calls f, a top-level function that does not return, on the kernel stack from its
-// top, and leaves [LastCall]'s frame alone. A trace of f ends there: for that the two words above the
-// top that SetSyscallHandler got are of that stack, too. It does not return. Kernel context.
+// top, without overwriting [LastCall]'s frame. A trace of f ends there: for that, the two words
+// above the top that SetSyscallHandler got must belong to the stack, too. It does not return.
+// Kernel context.
 func BeginKernelStack(f func()) { amd64.BeginKernelStack(f) }
 
 // UserTLS returns the TLS of the running thread, to which its system call or trap returns.
@@ -130,26 +134,27 @@ func Resume(f *TrapFrame, fpu uintptr, control uint64) { amd64.Resume(f, fpu, co
 
 // Walks through the entry code.
 
-// EntryBounds bounds the code of which AtEntry knows.
+// EntryBounds bounds the code that AtEntry knows.
 func EntryBounds() (lo, hi uintptr) { return amd64.EntryBounds() }
 
-// AtEntry tells how a walk passes an exact pc of a CPU in the entry code; a and b are EntryRegisters'.
+// AtEntry tells how a walk passes an exact pc of a CPU in the entry code; a and b are
+// EntryRegisters'.
 func AtEntry(c *CPU, pc, sp, bp, ax, cx uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
 	return amd64.AtEntry(c, pc, sp, bp, ax, cx, load)
 }
 
-// Interrupted is what a trap, a system call or a switch of stacks has interrupted.
+// Interrupted is what a trap, a system call or a switch of stacks interrupted.
 type Interrupted = amd64.Interrupted
 
-// EntryState is what AtEntry has found.
+// EntryState is AtEntry's answer.
 type EntryState = amd64.EntryState
 
 const (
-	EntryRecord = amd64.EntryRecord // the frame pointer leads to a record; the pc tables do not hold
-	EntryBare   = amd64.EntryBare   // it does not, and what was interrupted is in an Interrupted
+	EntryRecord = amd64.EntryRecord // the frame pointer leads to a record; the pc tables are not valid
+	EntryBare   = amd64.EntryBare   // it leads to no record; what was interrupted is in an Interrupted
 )
 
-// EntryRegisters returns what AtEntry has to know of the registers, beside SP and FP.
+// EntryRegisters returns the registers that AtEntry needs besides SP and FP.
 func EntryRegisters(r []uintptr) (a, b uintptr) { return amd64.EntryRegisters(r) }
 
 // EntryRegistersAt is EntryRegisters for a trap record.
@@ -172,13 +177,13 @@ func IsPoisoned(trap, code uint32, registers []uintptr) bool {
 // Stacks.
 
 const (
-	NumTrapStacks = amd64.NumIST // how many stacks traps run on; 0 stands for none
+	NumTrapStacks = amd64.NumIST // number of stacks that traps run on; 0 stands for none
 )
 
 // SetTrapStack sets a trap stack: its lowest address, and the one just above it, a multiple of 16.
 func SetTrapStack(slot int, lo, top uintptr) { amd64.ThisCPU().SetIST(slot, lo, top) }
 
-// TrapStack returns what SetTrapStack has set.
+// TrapStack returns the values that SetTrapStack set.
 func TrapStack(slot int) (lo, top uintptr) { return amd64.ThisCPU().IST(slot) }
 
 const (
@@ -186,13 +191,13 @@ const (
 	TrapStackNMI  = amd64.ISTNMI       // the one of NMIs
 )
 
-// OnStack calls f(arg) on the stack lo <= address < top, such that a walk finds the way back.
+// OnStack calls f(arg) on the stack lo <= address < top, so that a walk finds its way back.
 func OnStack(lo, top uintptr, f func(arg uintptr), arg uintptr) { amd64.OnStack(lo, top, f, arg) }
 
-// OnFakeG reports whether early or kernel context runs.
+// OnFakeG reports whether this is early or kernel context.
 func OnFakeG() bool { return amd64.OnFakeG() }
 
-// ClearStackGuard lets the running code use its stack down to the guard page: for the crash lab.
+// ClearStackGuard lets the running code use its stack down to the guard page; for the crash lab.
 func ClearStackGuard() { amd64.ClearStackGuard() }
 
 // FramePointer returns the address of the caller's frame record; the caller must not be inlined.
@@ -203,16 +208,16 @@ func FrameRecord(fp uintptr) (saved, ra uintptr) { return amd64.FrameRecord(fp) 
 
 // Signals.
 
-// SignalContext is what a signal's frame has of the CPU: Linux's struct sigcontext.
+// SignalContext is the CPU's part of a signal's frame: Linux's struct sigcontext.
 type SignalContext = amd64.SignalContext
 
-// ContextRegisters is how many words of a SignalContext, its first, are registers. The stack
-// pointer and the pc are the last of them.
+// ContextRegisters is the number of words at the start of a SignalContext that are registers. The
+// stack pointer and the pc are the last of them.
 const ContextRegisters = amd64.ContextRegisters
 
 const (
 	RecordSize = amd64.RecordSize // size in bytes of a trap record
-	RedZone    = amd64.RedZone    // how many bytes below its stack pointer a function may use
+	RedZone    = amd64.RedZone    // number of bytes below its stack pointer that a function may use
 )
 
 // Address space.
@@ -231,31 +236,31 @@ const (
 	FaultWrite   = amd64.PFWrite     // a write
 	FaultFetch   = amd64.PFFetch     // an execution
 	DirectMap    = amd64.DirectMap   // where the kernel's map of physical memory begins
-	MaxPhysical  = amd64.MaxPhysical // just above the highest physical address in it
+	MaxPhysical  = amd64.MaxPhysical // just above the highest physical address that it contains
 )
 
-// Virtual returns the address in the kernel's map of physical memory of what has that physical address.
+// Virtual returns the address of a physical address in the kernel's map of physical memory.
 func Virtual(physical uintptr) uintptr { return amd64.Virtual(physical) }
 
-// Physical returns the physical address of what is in that map, or in the image.
+// Physical returns the physical address of an address in that map, or in the image.
 func Physical(virtual uintptr) uintptr { return amd64.Physical(virtual) }
 
-// EnableNoExec lets pages be closed for execution; false if the CPU cannot do that.
+// EnableNoExec makes it possible to forbid execution of pages; false if the CPU cannot do that.
 func EnableNoExec() bool { return amd64.EnableNoExec() }
 
-// Allows reports whether an entry allows the access that has made a page fault with that error code.
+// Allows reports whether an entry allows the access that caused a page fault with that error code.
 func Allows(entry uint64, code uintptr) bool { return amd64.Allows(entry, code) }
 
-// UseTables switches to the page tables with the root, whose rights hold for the kernel, too.
+// UseTables switches to the page tables with that root; their rights apply to the kernel, too.
 func UseTables(root uintptr) { amd64.UseTables(root) }
 
-// FlushPage drops what the CPU has kept of the page that holds addr.
+// FlushPage drops the cached entry of the page that holds addr.
 func FlushPage(addr uintptr) { amd64.Invlpg(addr) }
 
-// FlushPages drops all that the CPU has kept of the page tables.
+// FlushPages drops all cached entries of the page tables.
 func FlushPages() { amd64.FlushPages() }
 
-// Pointer makes a pointer of an address.
+// Pointer converts an address to a pointer.
 func Pointer(a uintptr) unsafe.Pointer { return amd64.Pointer(a) }
 
 // The program's memory, which may fault.
@@ -272,10 +277,10 @@ func LoadUser32(a uintptr) (v uint32, ok bool) { return amd64.LoadUser32(a) }
 // LoadUser64 reads eight bytes; ok is false if that faults.
 func LoadUser64(a uintptr) (v uint64, ok bool) { return amd64.LoadUser64(a) }
 
-// StoreUser32 writes four bytes and returns whether that was possible.
+// StoreUser32 writes four bytes and reports whether that was possible.
 func StoreUser32(a uintptr, v uint32) (ok bool) { return amd64.StoreUser32(a, v) }
 
-// StoreUser64 writes eight bytes and returns whether that was possible.
+// StoreUser64 writes eight bytes and reports whether that was possible.
 func StoreUser64(a uintptr, v uint64) (ok bool) { return amd64.StoreUser64(a, v) }
 
 // UserFixup returns where to resume after a fault at pc in one of these functions, or 0.
@@ -289,49 +294,51 @@ func InitFPU() { amd64.InitFPU() }
 // FPUName says how the FPU is saved.
 func FPUName() string { return amd64.FPUName() }
 
-// FPUSize returns what a save area takes, with its mark for a signal's frame.
+// FPUSize returns the size of a save area, including its mark for a signal's frame.
 func FPUSize() uintptr { return amd64.FPUSize() }
 
 const (
 	MaxFPU   = amd64.MaxFPU   // room in bytes for a save area
-	FPUFirst = amd64.FPUFirst // bytes of it that are there on every CPU
+	FPUFirst = amd64.FPUFirst // bytes of it that exist on every CPU
 	FPUAlign = amd64.FPUAlign // its alignment
 )
 
-// SaveFPU fills a save area with the FPU's state in the code that f has interrupted.
+// SaveFPU fills a save area with the FPU's state in the code that f interrupted.
 func SaveFPU(to uintptr, f *TrapFrame) { amd64.SaveFPU(to, f) }
 
-// ResetFPU fills a save area with the state of a call's start.
+// ResetFPU fills a save area with the state at the start of a call.
 func ResetFPU(to uintptr, control uint64) { amd64.ResetFPU(to, control) }
 
-// CheckFPU makes what a program has written into a save area fit for being loaded.
+// CheckFPU makes what a program wrote into a save area safe to load.
 func CheckFPU(a uintptr, whole bool) { amd64.CheckFPU(a, whole) }
 
-// MarkFPU marks a save area for a signal's frame and reports whether it goes on behind the first bytes.
+// MarkFPU marks a save area for a signal's frame and reports whether it continues after the first
+// bytes.
 func MarkFPU(a uintptr) bool { return amd64.MarkFPU(a) }
 
-// FPUMarked reports whether a save area goes on behind its first bytes.
+// FPUMarked reports whether a save area continues after its first bytes.
 func FPUMarked(a uintptr) bool { return amd64.FPUMarked(a) }
 
 // SaveControl returns the FPU's control words, which a system call preserves.
 func SaveControl() uint64 { return amd64.SaveControl() }
 
 const (
-	InitialControl = amd64.InitialControl // what SaveControl returns in a new process
+	InitialControl = amd64.InitialControl // the value of SaveControl in a new process
 )
 
 // Instructions.
 
-// DisableInterrupts holds interrupts off.
+// DisableInterrupts blocks interrupts.
 func DisableInterrupts() { amd64.DisableInterrupts() }
 
-// EnableInterrupts lets interrupts in.
+// EnableInterrupts allows interrupts.
 func EnableInterrupts() { amd64.EnableInterrupts() }
 
-// InterruptsEnabled reports whether interrupts are let in.
+// InterruptsEnabled reports whether interrupts are allowed.
 func InterruptsEnabled() bool { return amd64.InterruptsEnabled() }
 
-// WaitForInterrupt lets interrupts in, halts until one has been handled, and returns with interrupts off.
+// WaitForInterrupt allows interrupts, halts until one has been handled, and returns with interrupts
+// off.
 func WaitForInterrupt() { amd64.WaitForInterrupt() }
 
 // Halt waits for an interrupt.
@@ -340,7 +347,7 @@ func Halt() { amd64.Halt() }
 // Pause says that this is a spin loop.
 func Pause() { amd64.Pause() }
 
-// Fence returns when all loads and stores before it have been done, ahead of ReadCounter behind it.
+// Fence returns when all earlier loads and stores are done, before a ReadCounter that follows.
 func Fence() { amd64.Fence() }
 
 // ReadCounter returns the CPU's counter of time, in ticks.
@@ -355,57 +362,59 @@ func Div64(hi, lo, den uint64) (quo, rem uint64) { return amd64.Div64(hi, lo, de
 // SingleStep makes the debug exception follow each instruction, or ends that.
 func SingleStep(on bool) { amd64.SetTrapFlag(on) }
 
-// A Watch is a place whose accesses raise the debug exception, behind the access. Size is 1, 2, 4 or 8, and
-// Addr a multiple of it; Size 0: none. Reads says that it is not only for writes.
+// A Watch is a place whose accesses raise the debug exception, after the access. Size is 1, 2, 4 or
+// 8, and Addr a multiple of it; Size 0: none. Reads says that reads count, too.
 type Watch = amd64.Watch
 
-const NumWatches = amd64.NumWatches // how many places can be watched
+const NumWatches = amd64.NumWatches // number of places that can be watched
 
-// SetWatches makes the CPU watch these places, and no others.
+// SetWatches makes the CPU watch these places only.
 func SetWatches(w *[NumWatches]Watch) { amd64.SetWatches(w) }
 
 // HoldWatches makes the CPU watch nothing, until SetWatches is called.
 func HoldWatches() { amd64.HoldWatches() }
 
-// WatchesExact reports whether all that raises the debug exception are accesses to the places: an emulator's may
-// be others. Early context.
+// WatchesExact reports whether the debug exception is raised only by accesses to the places; an
+// emulator may raise it otherwise. Early context.
 func WatchesExact() bool { return amd64.WatchesExact() }
 
-// TakeWatchHits is for the debug exception: it returns the places that have been accessed, a bit each, and
-// whether it is a single step, too.
+// TakeWatchHits is for the debug exception: it returns a bit for each place that was accessed, and
+// whether the exception is a single step, too.
 func TakeWatchHits() (hits uint32, step bool) { return amd64.TakeWatchHits() }
 
-// Branch is a branch that the CPU has recorded: From, To, Cycles since the one before (0: not known), Missed if it was
-// mispredicted.
+// Branch is a branch that the CPU recorded: From, To, Cycles since the previous one (0: not known),
+// Missed if it was mispredicted.
 type Branch = amd64.Branch
 
-const MaxBranches = amd64.MaxBranches // how many records are read at most
+const MaxBranches = amd64.MaxBranches // largest number of records that are read
 
-// FindBranches looks for records of branches and returns how many there are; virtual says that this is a virtual machine.
-// Early context, on the first CPU, when traps are handled.
+// FindBranches looks for branch records and returns their number; virtual says that this is a
+// virtual machine. Early context, on the first CPU, when traps are handled.
 func FindBranches() (n int, virtual bool) { return amd64.FindBranches() }
 
-// BranchesName says what kind FindBranches has found.
+// BranchesName names the kind of records that FindBranches found.
 func BranchesName() string { return amd64.BranchesName() }
 
-// StartBranches turns the records on, but for while an exception is handled. Early context, on each CPU.
+// StartBranches starts recording, except while an exception is handled. Early context, on each CPU.
 func StartBranches() bool { return amd64.StartBranches() }
 
-// StopBranches ends that; it returns false if the CPU records nothing.
+// StopBranches stops recording; it returns false if the CPU records nothing.
 func StopBranches() bool { return amd64.StopBranches() }
 
-// BranchesHeld reports whether the records are those in front of the exception that is being handled.
+// BranchesHeld reports whether the records are those before the exception that is being handled.
 func BranchesHeld() bool { return amd64.BranchesHeld() }
 
-// ReadBranches reads the records while they are stopped, the oldest first, and returns how many there are.
+// ReadBranches reads the records while recording is stopped, the oldest first, and returns their
+// number.
 func ReadBranches(to *[MaxBranches]Branch) (n int) { return amd64.ReadBranches(to) }
 
-// FakeMSR is a register of the CPU's, for FakeBranches.
+// FakeMSR is a register of the CPU, for FakeBranches.
 type FakeMSR = amd64.FakeMSR
 
-const FakeBranchMSRs = amd64.FakeBranchMSRs // how many of them it wants room for
+const FakeBranchMSRs = amd64.FakeBranchMSRs // number of them that it needs
 
-// FakeBranches has the CPU be one with these records, the oldest first; room stays. For the crash lab.
+// FakeBranches makes the CPU look like one with these records, the oldest first; room must stay.
+// For the crash lab.
 func FakeBranches(room *[FakeBranchMSRs]FakeMSR, all []Branch) { amd64.FakeBranches(room, all) }
 
 // Breakpoint raises the breakpoint exception.
@@ -413,31 +422,32 @@ func Breakpoint() { amd64.Breakpoint() }
 
 const (
 	BreakpointCode = amd64.BreakpointCode // the instruction of a breakpoint
-	BreakpointSize = amd64.BreakpointSize // how far behind it the pc of its trap is, in bytes
+	BreakpointSize = amd64.BreakpointSize // how far the pc of its trap is after it, in bytes
 )
 
-// PatchCode writes a byte of the text, which is read-only for all else.
+// PatchCode writes a byte of the text, which is otherwise read-only.
 func PatchCode(addr uintptr, b byte) { amd64.PatchCode(addr, b) }
 
-// WriteBackCaches writes what the caches hold to RAM.
+// WriteBackCaches writes the contents of the caches to RAM.
 func WriteBackCaches() { amd64.WriteBackCaches() }
 
 // ResetCPU resets the CPU by a fault that cannot be delivered.
 func ResetCPU() { amd64.TripleFault() }
 
-// CPUName writes what the CPU calls itself, and returns the length.
+// CPUName writes the CPU's name for itself, and returns its length.
 func CPUName(to *[48]byte) (n int) { return amd64.CPUName(to) }
 
 // FindRandom reports whether the CPU has a random generator.
 func FindRandom() bool { return amd64.FindRandom() }
 
-// RandomName names the best generator that FindRandom has found.
+// RandomName names the best generator that FindRandom found.
 func RandomName() string { return amd64.RandomName() }
 
-// Random returns a number of the generator, if it has one to give.
+// Random returns a number from the generator; ok is false if it has none at the moment.
 func Random() (v uint64, ok bool) { return amd64.Random() }
 
-// Seed returns a number that is as random as the CPU's can be, if it has one to give.
+// Seed returns the most random number that the CPU can give; ok is false if it has none at the
+// moment.
 func Seed() (v uint64, ok bool) { return amd64.Seed() }
 
 // The image.
@@ -485,20 +495,20 @@ func Store64(addr, v uintptr) {
 	amd64.Store32(addr+4, uint32(uint64(v)>>32))
 }
 
-// ReadPort8 reads a register in the I/O space of PCI, and so below.
+// ReadPort8 reads a register in the I/O space of PCI, as do the following.
 func ReadPort8(port uint16) uint8 { return amd64.In8(port) }
 
-// ReadPort16 of two bytes.
+// ReadPort16 reads a register of two bytes.
 func ReadPort16(port uint16) uint16 { return amd64.In16(port) }
 
-// ReadPort32 of four bytes.
+// ReadPort32 reads a register of four bytes.
 func ReadPort32(port uint16) uint32 { return amd64.In32(port) }
 
-// WritePort8 writes one.
+// WritePort8 writes a register of one byte.
 func WritePort8(port uint16, v uint8) { amd64.Out8(port, v) }
 
-// WritePort16 of two bytes.
+// WritePort16 writes a register of two bytes.
 func WritePort16(port uint16, v uint16) { amd64.Out16(port, v) }
 
-// WritePort32 of four bytes.
+// WritePort32 writes a register of four bytes.
 func WritePort32(port uint16, v uint32) { amd64.Out32(port, v) }

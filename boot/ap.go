@@ -6,8 +6,8 @@ import (
 	"github.com/zeroframe/zeroframe/arch/amd64"
 )
 
-// The page below 1 MiB in which another CPU starts: apCode at its beginning, and at its end what
-// that needs, at these offsets in bytes. (Those with a capital letter are for the crash lab.)
+// The page below 1 MiB in which another CPU starts: apCode at its start, and at its end the data
+// for it, at these offsets in bytes. (Those with a capital letter are for the crash lab.)
 const (
 	apCode32 = 48         // in apCode: where 32-bit code begins
 	apIDT64  = 0x800      // gates of all exceptions, in 64-bit mode
@@ -23,7 +23,7 @@ const (
 	apLo     = apTop + 8  // its lowest address
 	apRecord = apLo + 8   // the CPU's record
 	apMain   = apRecord + 8
-	APStage  = apMain + 8   // how far the CPU has come, and behind it whether it has faulted
+	APStage  = apMain + 8   // how far the CPU has come, and after it whether it has faulted
 	apIDTR32 = APStage + 8  // limit, base
 	apIDTR64 = apIDTR32 + 8 // limit, base
 
@@ -34,7 +34,7 @@ const (
 	apLongSel = 0x18
 )
 
-// How far a CPU has come in its start, as the page says.
+// How far a CPU has come in its start, according to the page.
 const (
 	APNone = iota // it has executed nothing
 	AP16          // to 16-bit code
@@ -42,22 +42,22 @@ const (
 	AP64          // to 64-bit code
 )
 
-// APState returns how far the CPU has come that has started in the page, and whether it has had an
+// APState returns how far the CPU that started in the page has come, and whether it had an
 // exception there. Early context.
 func APState(page uintptr) (stage uint8, fault bool) {
 	v := amd64.Load32(amd64.Virtual(page + APStage)) // another CPU writes it
 	return uint8(v), v>>8 != 0
 }
 
-// APPage is the size of the page in bytes, for who keeps what was there.
+// APPage is the size of the page in bytes, for callers that save its contents.
 const APPage = amd64.PageSize
 
 func apCode()
 func apStart()
 func apAddrs() (code, long, root uintptr)
 
-// FillAP makes the page at that physical address, below 1 MiB, one in which a CPU can start: on the
-// stack lo <= address < top, painted, with the CPU's record, all zero, it calls main, a
+// FillAP prepares the page at that physical address, below 1 MiB, for a CPU to start in: on the
+// painted stack lo <= address < top, with the CPU's record, all zero, the CPU calls main, a
 // top-level function that does not return. RBP is zero there. Early context.
 func FillAP(page, lo, top, record uintptr, main func()) {
 	code, long, root := apAddrs()
@@ -91,7 +91,8 @@ func FillAP(page, lo, top, record uintptr, main func()) {
 	put(apIDTR32, (page+apIDT32)<<16|(exceptions*8-1))
 	put(apIDTR64, (page+apIDT64)<<16|(exceptions*16-1))
 	put(apIDTR64+8, 0)
-	// MOVB $1, APStage+1; HLT; JMP to that: the same in both modes, the address is absolute.
+	// MOVB $1, APStage+1; HLT; JMP to that: the same in both modes, because the address is
+	// absolute.
 	put(apFault, 0x2504c6|(page+APStage+1)<<24|1<<56)
 	put(apFault+8, 0xfdebf4)
 }

@@ -1,16 +1,16 @@
 #include "textflag.h"
 #include "go_asm.h"
 
-// From a CPU's start to Go: what a CPU runs that another one has started (SDM Vol. 3A, 8.4.4).
+// From a CPU's start to Go: the code of a CPU that another one started (SDM Vol. 3A, 8.4.4).
 //
-// apCode is copied to the beginning of a page below 1 MiB, of which ap.go fills in the end: the
-// CPU begins there in 16-bit mode, with CS = page / 16 and IP = 0. The first 48 bytes are 16-bit code. What
-// follows is 32-bit code as in entry_amd64.s, where each instruction has the same encoding in
-// both modes; a test disassembles both. EBX is the page's address throughout.
+// apCode is copied to the start of a page below 1 MiB, whose end ap.go fills in: the CPU begins
+// there in 16-bit mode, with CS = page / 16 and IP = 0. The first 48 bytes are 16-bit code. What
+// follows is 32-bit code as in entry_amd64.s, where each instruction has the same encoding in both
+// modes; a test disassembles both. EBX is the page's address throughout.
 //
-// In each mode the CPU first says in the page that it has come there. From 32-bit code on an exception
-// leads to code in the page that says so and halts, on a stack there: without that it would be a
-// triple fault, and the machine's end.
+// In each mode the CPU first writes into the page that it has come there. From 32-bit code on, an
+// exception leads to code in the page that records it and halts, on a stack there. Without that it
+// would be a triple fault, which would end the machine.
 
 // func apCode()
 TEXT ·apCode(SB), NOSPLIT|NOFRAME, $0
@@ -26,7 +26,7 @@ TEXT ·apCode(SB), NOSPLIT|NOFRAME, $0
 	BYTE $0x0c; BYTE $0x01				// ORB $1, AX: protected mode
 	BYTE $0x0f; BYTE $0x22; BYTE $0xc0		// MOVL AX, CR0
 	BYTE $0x66; BYTE $0xff; BYTE $0x2e; WORD $const_apJump32	// LJMP *apJump32
-	LONG $0xf4f4f4f4; LONG $0xf4f4f4f4; WORD $0xf4f4; BYTE $0xf4	// (not come to)
+	LONG $0xf4f4f4f4; LONG $0xf4f4f4f4; WORD $0xf4f4; BYTE $0xf4	// (never reached)
 
 	// +48: protected mode.
 	MOVL	$const_apData, AX
@@ -59,7 +59,7 @@ TEXT ·apCode(SB), NOSPLIT|NOFRAME, $0
 //	0   frame pointer of apLong's caller: none   <- BP
 //	    return address into apLong               CALL apStart
 //
-// The page is the next CPU's as soon as apMain says that this one runs.
+// The page is free for the next CPU as soon as apMain says that this one runs.
 TEXT ·apLong(SB), NOSPLIT|NOFRAME, $0
 	MOVL	BX, BX
 	XORL	AX, AX
@@ -71,7 +71,7 @@ TEXT ·apLong(SB), NOSPLIT|NOFRAME, $0
 	MOVQ	const_apRecord(BX), CX
 	MOVQ	const_apMain(BX), BX
 	CLD
-	JMP	outermost	// (vet takes what follows for a clobbered frame pointer, but behind a jump)
+	JMP	outermost	// (vet takes what follows for a clobbered frame pointer, except after a jump)
 
 outermost:
 	XORL	BP, BP

@@ -3,28 +3,26 @@
 
 // From the loader to Go.
 //
-// entry is the image's one entry address, in 32-bit protected mode with paging
-// off, flat segments and interrupts off:
+// entry is the image's one entry address, in 32-bit protected mode with paging off, flat segments
+// and interrupts off:
 //
 //	multiboot 1   EAX = 0x2badb002, EBX = multiboot information
 //	PVH           EBX = struct hvm_start_info (magic 0x336ec578 in its first word)
 //
-// (Multiboot Specification 0.6.96, 3.2; Xen public/arch-x86/hvm/start_info.h.)
-// The same file run by Linux enters here in 64-bit mode and goes on to the Go
-// runtime.
+// (Multiboot Specification 0.6.96, 3.2; Xen public/arch-x86/hvm/start_info.h.) The same file run by
+// Linux enters here in 64-bit mode and goes on to the Go runtime.
 //
-// The assembler writes 64-bit code. What stands in the 32-bit part has the same
-// encoding, or the wanted meaning, in both modes; a test disassembles it in
-// 32-bit mode. Moves to and from control registers and other instructions for
-// which the assembler would choose a prefix are spelled out as bytes.
+// The assembler writes 64-bit code. The instructions in the 32-bit part have the same encoding, or
+// the wanted meaning, in both modes; a test disassembles it in 32-bit mode. Moves to and from
+// control registers and other instructions for which the assembler would choose a prefix are
+// spelled out as bytes.
 //
-// There is no stack yet: neither loader promises one. To find out where it runs
-// (CALL; POP), entry borrows the first word of the loader's information block
-// as a stack of one word and puts it back.
+// There is no stack yet: neither loader promises one. To find out where it runs (CALL; POP), entry
+// borrows the first word of the loader's information block as a stack of one word and puts it back.
 
-// ADDR sets reg to the address of sym. BP is the address just behind here's
-// CALL; LEAL gives, in 32-bit mode, sym less the address of the next instruction.
-// Between the POP and the end of LEAL lie 1+6 bytes. Needs ESP.
+// ADDR sets reg to the address of sym. BP is the address just after here's CALL; LEAL gives, in
+// 32-bit mode, sym minus the address of the next instruction. Between the POP and the end of LEAL
+// lie 1+6 bytes. Needs ESP.
 #define ADDR(sym, reg) \
 	BYTE $0xe8; LONG $0; /* CALL the next instruction */ \
 	POPQ	BP; \
@@ -34,10 +32,10 @@
 // COM1's transmit holding register: for the messages of the 32-bit part.
 #define COM1 0x3f8
 
-// RAM that every machine has, for what the messages say and for nothing else.
+// RAM that every machine has, used only for the numbers in messages.
 #define LOW 0x7000
 
-// QEMU's debug-exit device, and what it is told (kernel/fault/end.go).
+// QEMU's debug-exit device, and the value that it gets (kernel/fault/end.go).
 #define EXITPORT 0xf4
 #define EXITTRACE 0x21
 
@@ -59,8 +57,8 @@ protected:
 	ADDR(runtime·end(SB), CX)
 	MOVL	DX, (BX)
 
-	// A loader may have put the image where there is less RAM than that, and say
-	// nothing. Then the tables below would be nowhere, and so would the stacks.
+	// A loader may have put the image where there is less RAM than that, without an error. Then the
+	// tables below, and the stacks, would be nowhere.
 	SUBL	$4, CX
 	ANDL	$~3, CX
 	MOVL	(CX), AX
@@ -73,8 +71,8 @@ protected:
 	CMPL	(CX), AX
 	JNE	noram
 
-	// EDI = seven pages, page-aligned: PML4, PDPT, four PDs, and one whose end
-	// is the stack of the rest of the 32-bit part.
+	// EDI = seven pages, page-aligned: PML4, PDPT, four PDs, and one whose end is the stack of the
+	// rest of the 32-bit part.
 	ADDL	$4095, DI
 	ANDL	$~4095, DI
 	LEAL	(7*4096)(DI), SP
@@ -124,7 +122,7 @@ fill:
 
 	// CR4: PAE, OSFXSR, OSXMMEXCPT. CR3. EFER.LME. CR0: PG, WP, NE, MP, not EM,
 	// TS, CD, NW. (SDM Vol. 3A, 9.8.5.)
-	MOVL	$(1<<5 | 1<<9 | 1<<10), AX	// whatever else the loader had on is off
+	MOVL	$(1<<5 | 1<<9 | 1<<10), AX	// everything else that the loader turned on is off
 	BYTE	$0x0f; BYTE $0x22; BYTE $0xe0	// MOVL AX, CR4
 	BYTE	$0x0f; BYTE $0x22; BYTE $0xda	// MOVL DX, CR3
 	MOVL	$0xc0000080, CX
@@ -136,8 +134,8 @@ fill:
 	ORL	$(1<<31 | 1<<16 | 1<<5 | 1<<1), AX
 	BYTE	$0x0f; BYTE $0x22; BYTE $0xc0	// MOVL AX, CR0
 
-	// Compatibility mode now. A far return through the new GDT enters 64-bit
-	// mode; the GDT's register is made on the stack.
+	// Compatibility mode now. A far return through the new GDT enters 64-bit mode; the value for
+	// the GDT's register is built on the stack.
 	//
 	//	base
 	//	limit (upper half of a word)   <- SP+2 at LGDT
@@ -150,8 +148,8 @@ fill:
 	PUSHQ	DI
 	BYTE	$0xcb				// RETF, 32-bit operands
 
-	// What cannot be said otherwise: the line of the last panic stage (tracer/wire.go). In a
-	// message, a byte n below ' ' but CR and LF stands for the number at LOW+4*n.
+	// Errors that cannot be reported otherwise: the line of the last panic stage (tracer/wire.go).
+	// In a message, a byte n below ' ' other than CR and LF stands for the number at LOW+4*n.
 nolong:
 	MOVL	$LOW, SP
 	ADDR(·noLongMode(SB), DI)
@@ -179,7 +177,7 @@ decimal:
 message:
 	ADDR(·entry(SB), CX)
 	MOVL	CX, 4(SP)
-	XORL	BP, BP			// digits of CX that are still to come
+	XORL	BP, BP			// digits of CX that are left
 next:
 	TESTL	BP, BP
 	JNE	digit
@@ -236,7 +234,7 @@ halt:
 
 // long is the first 64-bit code. ESI is the loader's magic, EBX its information.
 //
-// The boot stack it makes, from the top down (StackHi):
+// The boot stack that it makes, from the top down (StackHi):
 //
 //	0   return address of long: none
 //	0   frame pointer of long's caller: none   <- BP
@@ -257,7 +255,7 @@ TEXT ·long(SB), NOSPLIT|NOFRAME, $0
 	MOVQ	$const_directMap, AX
 	MOVQ	AX, github·com∕zeroframe∕zeroframe∕arch∕amd64·direct(SB)
 
-	// The stack begins at the first page boundary behind a guard page.
+	// The stack begins at the first page boundary after a guard page.
 	LEAQ	·stack(SB), DI
 	ADDQ	$(2*4096-1), DI
 	ANDQ	$~4095, DI
@@ -268,7 +266,7 @@ TEXT ·long(SB), NOSPLIT|NOFRAME, $0
 	MOVQ	$(const_StackSize/8), CX
 	CLD
 	REP; STOSQ
-	JMP	outermost	// (vet takes what follows for a clobbered frame pointer, but behind a jump)
+	JMP	outermost	// (vet takes what follows for a clobbered frame pointer, except after a jump)
 
 outermost:
 	MOVQ	BX, SP
@@ -286,7 +284,7 @@ DATA ·bootGDT+8(SB)/8, $0x00af9b000000ffff	// 64-bit code
 DATA ·bootGDT+16(SB)/8, $0x00cf93000000ffff	// data
 GLOBL ·bootGDT(SB), RODATA|NOPTR, $24
 
-// The messages are text, since data may be where there is no RAM.
+// The messages are in the text, because there may be no RAM for data.
 
 #define CH(c) BYTE $c
 

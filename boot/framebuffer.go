@@ -1,13 +1,13 @@
 package boot
 
-// The screen that a multiboot loader has set up (Multiboot Specification 0.6.96, 3.3,
-// framebuffer_*). GRUB gives it; QEMU's loader, u-root's kexec and PVH do not.
+// The screen that a multiboot loader set up (Multiboot Specification 0.6.96, 3.3, framebuffer_*).
+// GRUB provides it; QEMU's loader, u-root's kexec and PVH do not.
 
 // Framebuffer is a screen in memory.
 type Framebuffer struct {
 	Addr          uint64 // of its first byte
 	Pitch         uint32 // bytes from one line to the next
-	Width, Height uint32 // in pixels; of a text screen, in characters
+	Width, Height uint32 // in pixels; for a text screen, in characters
 	BPP           uint8  // bits a pixel
 	Kind          FramebufferKind
 	// Red, Green and Blue say where a colour is in a pixel: RGB only.
@@ -17,7 +17,7 @@ type Framebuffer struct {
 // ColorField is the bits of a colour: Size of them, from bit Shift on.
 type ColorField struct{ Shift, Size uint8 }
 
-// FramebufferKind says what is in a framebuffer.
+// FramebufferKind says what a framebuffer contains.
 type FramebufferKind uint8
 
 // The kinds, by the numbers of the specification.
@@ -27,8 +27,8 @@ const (
 	Text                           // characters and attributes, as the EGA's
 )
 
-// Framebuffer returns the screen; ok is false if the loader has given none that makes
-// sense. It is not mapped: its memory need not be RAM, nor below 4 GiB. Any context.
+// Framebuffer returns the screen; ok is false if the loader gave none that makes sense. It is not
+// mapped: its memory need not be RAM, nor below 4 GiB. Any context.
 func (i *Info) Framebuffer() (f Framebuffer, ok bool) { return i.screen, i.hasScreen }
 
 // readFramebuffer reads the fields at p, which the loader says are there.
@@ -56,7 +56,7 @@ func (i *Info) readFramebuffer(p uintptr) {
 	i.hasScreen = f.Addr != 0 && f.Addr+size > f.Addr && size > 0 && perLine > 0 && perLine <= uint64(f.Pitch)
 }
 
-// colors reads where colours are, and reports whether that can be.
+// colors reads where colours are, and reports whether that is possible.
 func (f *Framebuffer) colors(p uintptr) bool {
 	f.Red = ColorField{u8(p), u8(p + 1)}
 	f.Green = ColorField{u8(p + 2), u8(p + 3)}

@@ -1,13 +1,12 @@
 package boot
 
-// GRUB's command line. GRUB splits the line of its configuration into words as a shell
-// does, and joins them again for the kernel: it puts a backslash before each quote and
-// backslash, and a word with a space into double quotes (grub-core/lib/cmdline.c). The
-// kernel's own quotes have become something else by then. Here the words that GRUB
-// had are made of it again.
+// GRUB's command line. GRUB splits the line of its configuration into words as a shell does, and
+// joins them again for the kernel: it puts a backslash before each quote and backslash, and a word
+// with a space into double quotes (grub-core/lib/cmdline.c). That changes the kernel's own quotes.
+// This file restores the words that GRUB had.
 
-// decodeGRUB puts the command line back as it was. A word that GRUB has put into quotes
-// and that has none of its own, as of
+// decodeGRUB restores the command line. A word that GRUB put into quotes and that has none of its
+// own, as in
 //
 //	multiboot /kernel "env.NAME=two words" "two words"
 //
@@ -50,7 +49,7 @@ func (i *Info) decodeGRUB() {
 			to++
 		}
 		for ; at < end; at++ {
-			// In the kernel's quotes too a backslash stands before a backslash.
+			// Inside the kernel's quotes, too, a backslash comes before a backslash.
 			if line[at] == '\\' && at+1 < end && (!quote || line[at+1] == '\'') {
 				at++
 			} else if line[at] == '\\' && at+1 < end {
@@ -72,7 +71,7 @@ func (i *Info) decodeGRUB() {
 	i.nCmdline = to
 }
 
-// byGRUB reports whether GRUB has loaded the kernel.
+// byGRUB reports whether GRUB loaded the kernel.
 func (i *Info) byGRUB() bool {
 	const name = "GRUB "
 	if i.nLoader < len(name) {

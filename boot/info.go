@@ -2,9 +2,9 @@ package boot
 
 import "github.com/zeroframe/zeroframe/arch/amd64"
 
-// What the loader says, copied out of its memory at once: that memory is
-// anyone's later. Nothing in it is believed: lengths are bounded, and only
-// addresses below 4 GiB, which the first page tables map, are read.
+// The loader's information, copied out of its memory at once, because others use that memory later.
+// Nothing in it is believed: lengths are bounded, and only addresses below 4 GiB, which the first
+// page tables map, are read.
 
 // Region is a range of physical memory: Lo <= address < Hi.
 type Region struct {
@@ -13,7 +13,7 @@ type Region struct {
 	Usable bool
 }
 
-// Limits of what is kept.
+// Limits of what is stored.
 const (
 	MaxRegions = 128
 	MaxCmdline = 4096
@@ -21,7 +21,7 @@ const (
 	maxLoader  = 32
 )
 
-// Info is what Read found.
+// Info is the result of Read.
 type Info struct {
 	regions  [MaxRegions]Region
 	nRegions int
@@ -37,7 +37,7 @@ type Info struct {
 	screen    Framebuffer
 	hasScreen bool
 
-	// Root is where the loader says that the root of ACPI's tables is, 0 if it does not.
+	// Root is the address of ACPI's root table from the loader, or 0.
 	Root uintptr
 	// Protocol says how the loader entered the image.
 	Protocol Protocol
@@ -45,8 +45,8 @@ type Info struct {
 	Truncated bool
 }
 
-// Module is what the loader has loaded besides the image, such as an initial archive:
-// Lo <= address < Hi.
+// Module is what the loader loaded besides the image, such as an initial archive: Lo <= address <
+// Hi.
 type Module struct{ Lo, Hi uint64 }
 
 // Modules returns the modules, in the loader's order.
@@ -90,7 +90,7 @@ func (i *Info) Regions() []Region { return i.regions[:i.nRegions] }
 // Cmdline returns the kernel command line, without its terminating zero.
 func (i *Info) Cmdline() []byte { return i.cmdline[:i.nCmdline] }
 
-// Given returns the command line as the loader gave it, whatever becomes of the other's bytes.
+// Given returns the command line as the loader gave it, even if the bytes of Cmdline have changed.
 func (i *Info) Given() []byte { return i.given[:i.nGiven] }
 
 // Loader returns the loader's name; it may be empty.
@@ -107,8 +107,8 @@ const (
 func (i *Info) Read() {
 	switch {
 	case u32(info) == pvhMagic:
-		// Asked first: qboot, microvm's firmware, enters a PVH kernel with the
-		// multiboot magic in EAX.
+		// Checked first, because qboot, microvm's firmware, enters a PVH kernel with the multiboot
+		// magic in EAX.
 		i.Protocol = PVH
 		i.readPVH(info)
 	case magic == multibootMagic:
@@ -167,8 +167,7 @@ func (i *Info) readMultiboot(p uintptr) {
 	}
 }
 
-// readPVH: Xen public/arch-x86/hvm/start_info.h. The memory map exists from
-// version 1 on.
+// readPVH: Xen public/arch-x86/hvm/start_info.h. The memory map exists since version 1.
 func (i *Info) readPVH(p uintptr) {
 	i.setCmdline(uintptr(u64(p + 24)))
 	i.Root = uintptr(u64(p + 32))
@@ -227,8 +226,8 @@ func (i *Info) setLoader(a uintptr) {
 	i.nLoader = n
 }
 
-// What may be read: lowest <= address < highest. That is what the first page
-// tables map; a test has less.
+// The readable range: lowest <= address < highest. That is what the first page tables map; a test
+// has less.
 var lowest, highest uintptr = 1, 4 << 30
 
 // readable reports whether the n bytes at a may be read.

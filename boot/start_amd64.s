@@ -2,8 +2,8 @@
 
 // From long mode to the kernel's first Go function.
 
-// What compiled code may use (SDM Vol. 2A, CPUID, leaf 7, EBX): BMI1, AVX2 and BMI2, and since
-// v4 AVX-512's F, DQ, CD, BW and VL.
+// Features that compiled code may use (SDM Vol. 2A, CPUID, leaf 7, EBX): BMI1, AVX2 and BMI2, and
+// since v4 AVX-512's F, DQ, CD, BW and VL.
 #ifdef GOAMD64_v3
 #define needs	(1<<3 | 1<<5 | 1<<8)
 #endif
@@ -13,16 +13,16 @@
 
 // func start()
 //
-// Called on the boot stack, which is painted below. start makes an ordinary
-// frame, so it is part of every trace that ends where the boot began:
+// Called on the boot stack, which is painted below. start makes an ordinary frame, so it is part of
+// every trace that ends where the boot began:
 //
 //	return address into boot.long
 //	BP of boot.long               <- BP
 //	16 bytes for arguments        <- SP
 TEXT ·start(SB), NOSPLIT, $16-0
 #ifdef needs
-	// All of the program's code, the kernel's too, may use these; without them its
-	// first use would be an invalid opcode, in the panic path as well.
+	// All code of the program, and of the kernel, may use these; without them the first use would
+	// be an invalid opcode, even in the panic path.
 	MOVL	$7, AX
 	XORL	CX, CX
 	CPUID

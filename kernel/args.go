@@ -13,8 +13,8 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// The program's arguments, environment and auxiliary vector, as the runtime finds them
-// on its first stack (System V ABI, figure 3.9):
+// The program's arguments, environment and auxiliary vector, as the runtime finds them on its first
+// stack (System V ABI, figure 3.9):
 //
 //	argc        <- SP, a multiple of 16
 //	argv[0] ... argv[argc-1], 0
@@ -22,10 +22,10 @@ import (
 //	auxiliary vector: pairs, the last 0 0
 //	the strings
 //
-// os.Args[0] is the option arg0, the rest are the words behind "--". Each option
-// env.NAME=VALUE is a variable of the environment, beside those of a login of root.
+// os.Args[0] is the option arg0, the rest are the words after "--". Each option env.NAME=VALUE is
+// an environment variable, in addition to those of a root login.
 
-// defaultArg0 is os.Args[0] where the option does not say.
+// defaultArg0 is os.Args[0] if no option gives it.
 const defaultArg0 = "main"
 
 // stackBuilder writes strings downwards from next.
@@ -91,7 +91,7 @@ func (b *stackBuilder) add(v uintptr) {
 
 func (b *stackBuilder) end() { b.add(0) }
 
-// string adds a string made of two parts.
+// string adds a string that is made of two parts.
 func (b *stackBuilder) string(s string, rest []byte) {
 	n := uintptr(len(s) + len(rest) + 1)
 	b.next -= n
@@ -119,8 +119,8 @@ func (b *stackBuilder) byte(a uintptr, c byte) {
 	}
 }
 
-// arguments adds the words behind "--". A word may be in double quotes, or have parts
-// that are; a backslash in quotes stands before a quote or a backslash.
+// arguments adds the words after "--". A word, or parts of it, may be in double quotes; inside
+// quotes, a backslash escapes a quote or a backslash.
 func (b *stackBuilder) arguments() (n int) {
 	line := option.Behind(option.Line())
 	for {
@@ -151,8 +151,7 @@ func (b *stackBuilder) arguments() (n int) {
 	}
 }
 
-// variables are those that a login has, and that the program has unless options give others.
-// Never written.
+// variables are those of a login; the program gets them unless options give others. Never written.
 var variables = [...]struct{ name, value string }{
 	{"HOME=", "/root"},
 	{"LOGNAME=", "root"},
@@ -160,8 +159,8 @@ var variables = [...]struct{ name, value string }{
 	{"USER=", "root"},
 }
 
-// environment adds the variables that options give, those of a login, where the program
-// is, and, for the garbage collector, how much memory there is.
+// environment adds the variables from options, those of a login, the working directory, and for the
+// garbage collector the size of the memory.
 func (b *stackBuilder) environment() {
 	for line := option.Line(); ; {
 		word, rest, ok := option.NextWord(line)
@@ -191,10 +190,10 @@ func (b *stackBuilder) environment() {
 	}
 }
 
-// variable is what the options begin with that give one.
+// variable begins the options that give an environment variable.
 const variable = "env."
 
-// A path fits a frame.
+// A path must fit a frame.
 const _ = uint(arch.PageSize - vfs.PathMax - 1)
 
 // given reports whether an option gives the variable whose name, with "=", is name.
@@ -211,8 +210,7 @@ func given(name string) bool {
 	}
 }
 
-// memoryShare is the part of the RAM, in percent, that the Go runtime is told to keep
-// within.
+// memoryShare is the percentage of the RAM that the Go runtime should keep within.
 const memoryShare = 85
 
 // unquote removes the quotes from NAME="VALUE", in place.

@@ -17,8 +17,8 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// The boot report: on a few lines, what a person who watches the serial port
-// wants to know first, and what a bug report should begin with.
+// The boot report: what a person who watches the serial port wants to know first, and how a bug
+// report should begin, on a few lines.
 
 // reporting reads the option report=off.
 func reporting() bool {
@@ -26,8 +26,8 @@ func reporting() bool {
 	return !off
 }
 
-// printReport prints the boot report; with report=off only its first line, so that who
-// waits for the kernel to listen knows. Early context, when everything is set up.
+// printReport prints the boot report; with report=off only its first line, for whoever waits until
+// the kernel listens. Early context, when everything is set up.
 func printReport() {
 	console.FreshLine()
 	console.String("zeroframe " + Version + " build ")
@@ -130,7 +130,8 @@ func printReport() {
 	}
 }
 
-// printReference says by which references the clock was measured, and what is wrong with others.
+// printReference says which reference the clock was measured against, and what is wrong with
+// others.
 func printReference() {
 	ref, begin := arch.CounterReference(), ", "
 	if ref != "" {
@@ -166,9 +167,9 @@ func printReference() {
 	}
 }
 
-// printUnknown says what is not known of the Go runtime in the image, if anything: a
-// trace that is cut short for that does not tell. It begins with the line break that ends
-// the line before.
+// printUnknown says what is not known of the Go runtime in the image, if anything, because a trace
+// that is cut short for that reason does not say so. It begins with the line break that ends the
+// previous line.
 func printUnknown() {
 	n, first := 0, ""
 	for i := goinfo.NumItems() - 1; i >= 0; i-- {

@@ -13,8 +13,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// The network card. It is looked for only if the command line has an option that needs it,
-// netconsole=, ip= or net=, since to look for devices takes time, and a card takes memory.
+// The network card. It is searched for only if the command line has an option that needs it,
+// netconsole=, ip= or net=, because searching takes time, and a card takes memory.
 
 // wantsNetwork reports whether there is such an option.
 func wantsNetwork() bool {
@@ -26,11 +26,11 @@ func wantsNetwork() bool {
 	return console || ip
 }
 
-// wanted is what wantsNetwork has reported. Set once at boot.
+// wanted is the result of wantsNetwork. Set once at boot.
 var wanted bool
 
-// findNetwork starts the network card, if one is wanted. Early context, before the frames
-// of RAM are given away.
+// findNetwork starts the network card, if an option needs it. Early context, before the frames of
+// RAM are given away.
 func findNetwork() {
 	if wanted = wantsNetwork(); !wanted {
 		return
@@ -39,7 +39,7 @@ func findNetwork() {
 	nic.Init()
 }
 
-// addPlaces reads where devices are that are not on PCI. Early context.
+// addPlaces reads where the devices that are not on PCI are. Early context.
 func addPlaces() {
 	const place = "virtio_mmio.device"
 	for value, line, ok := option.Next(option.Line(), place); ok; value, line, ok = option.Next(line, place) {
@@ -49,8 +49,8 @@ func addPlaces() {
 	}
 }
 
-// printNetwork prints the boot report's line of it. It begins with the line break that
-// ends the line before.
+// printNetwork prints the boot report's line about it. It begins with the line break that ends the
+// previous line.
 func printNetwork() {
 	if !wanted {
 		return
@@ -69,7 +69,7 @@ func printNetwork() {
 	}
 }
 
-// openNetwork makes the network card a device of programs, and lets it interrupt.
+// openNetwork makes the network card available to programs, and enables its interrupt.
 func openNetwork() {
 	if !nic.Up() {
 		return
@@ -81,7 +81,7 @@ func openNetwork() {
 	}
 }
 
-// openRecords makes the device by which programs send records.
+// openRecords makes the device through which programs send records.
 func openRecords() {
 	vfs.Mknod(vfs.Root, ascii.Bytes("/dev/record"), vfs.S_IFCHR|0o622, linux.DevRecord, clock.Wall())
 }

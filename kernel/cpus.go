@@ -10,10 +10,11 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
-// The program's threads on all CPUs. With one CPU its gates stay those that take no lock.
+// The program's threads on all CPUs. With one CPU, the gates that take no lock stay in use.
 
-// shareThreads makes the running CPU one of several that run threads. It has the kernel lock then, and
-// gives it back with its first thread. Early context, before what is kept twice is copied.
+// shareThreads makes the running CPU one of several that run threads. It then has the kernel lock,
+// and releases it with its first thread. Early context, before the second copies are made
+// (arch.Keep).
 func shareThreads() {
 	r := percpu.This()
 	percpu.Many, r.Joined = true, true
@@ -26,7 +27,7 @@ func shareThreads() {
 	takeCalls(r)
 }
 
-// takeCalls makes the running CPU one to which system calls can be made.
+// takeCalls enables system calls on the running CPU.
 func takeCalls(r *percpu.Record) {
 	lo, hi := stack.Bounds(r.Number, stack.Kernel)
 	arch.SetSyscallHandler(linux.HandleLocked, lo, hi-16) // BeginKernelStack

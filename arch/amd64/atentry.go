@@ -2,33 +2,33 @@ package amd64
 
 import "unsafe"
 
-// What the entry code is about when something strikes in it: an NMI, a machine check or a
-// breakpoint anywhere, a fault where there is a bug. While a trap's record stands and RBP
-// leads to it, a walk needs no help. Before that, and when the record is being taken down,
-// RBP is the interrupted code's already, or still, and what was interrupted is elsewhere:
-// where the CPU has pushed it, in the registers that SYSCALL leaves it in, or in the frame
-// of the thread that is being resumed.
+// How a walk passes the entry code when something strikes in it: an NMI, a machine check or a
+// breakpoint anywhere, a fault if there is a bug. While a trap's record exists and RBP leads to it,
+// a walk needs no help. Before that, and while the record is being taken down, RBP is still, or
+// already again, the interrupted code's, and what was interrupted is elsewhere: where the CPU
+// pushed it, in the registers in which SYSCALL leaves it, or in the frame of the thread that is
+// being resumed.
 
 // EntryState says how a walk passes code of this package.
 type EntryState uint8
 
 const (
-	// NoEntry: as any other code.
+	// NoEntry: like any other code.
 	NoEntry EntryState = iota
-	// EntryRecord: RBP leads to a record; the pc tables do not hold.
+	// EntryRecord: RBP leads to a record; the pc tables are not valid.
 	EntryRecord
-	// EntryBare: it does not, and what was interrupted is in an Interrupted.
+	// EntryBare: RBP leads to no record, and what was interrupted is in an Interrupted.
 	EntryBare
 )
 
-// Interrupted is what a trap, a system call or a switch of stacks has interrupted, or what
-// the way out of one goes back to.
+// Interrupted is what a trap, a system call or a switch of stacks interrupted, or where the exit
+// from one returns to.
 type Interrupted struct {
 	Trap, Error uintptr
 	PC, SP, FP  uintptr // PC is a return address if Trap is VectorCall
 }
 
-// EntryBounds bounds the code of which AtEntry knows: lo <= pc < hi.
+// EntryBounds bounds the code that AtEntry knows: lo <= pc < hi.
 func EntryBounds() (lo, hi uintptr) {
 	enter, _, hi1 := entryCode()
 	vectors, entry, _, _, _, fpu := entryAddrs()
@@ -50,7 +50,7 @@ const (
 	fpuEntryLast   = 27
 )
 
-// EntryRegisters returns what AtEntry has to know of the registers, beside SP and FP.
+// EntryRegisters returns the registers that AtEntry needs besides SP and FP.
 func EntryRegisters(r []uintptr) (a, b uintptr) { return r[regAX], r[regCX] }
 
 // EntryRegistersAt is EntryRegisters for a trap record. load is as in AtEntry.
@@ -62,8 +62,7 @@ func EntryRegistersAt(record uintptr, load func(uintptr) (uintptr, bool)) (a, b 
 }
 
 // AtEntry tells how a walk passes an exact pc of a CPU, with these values of RSP, RBP, RAX and RCX
-// there. load reads the word at an address, and reports false where that cannot be.
-// Kernel context.
+// there. load reads the word at an address, and returns false if it cannot. Kernel context.
 func AtEntry(c *CPU, pc, sp, bp, ax, cx uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
 	enter, resume, end := entryCode()
 	vectors, entry, leave, ret, nmi, fpu := entryAddrs()
@@ -113,7 +112,7 @@ func AtEntry(c *CPU, pc, sp, bp, ax, cx uintptr, load func(uintptr) (uintptr, bo
 		i.SP += 8
 		return i, s
 	case pc == ret+16:
-		// The record is below the stack pointer's way; its vector is lost.
+		// The record lies below the stack pointer's path; its vector is lost.
 		i.Trap = VectorPF
 		i.PC, i.SP, i.FP = 0, sp+8, bp
 		if v, ok := load(sp); ok {
@@ -130,7 +129,7 @@ func AtEntry(c *CPU, pc, sp, bp, ax, cx uintptr, load func(uintptr) (uintptr, bo
 	case pc-fpu < fpuEntryLast:
 		return pushed(sp+24, bp, load)
 	case pc-stackLo < stackHi-stackLo:
-		// The record lies above 16 bytes, while SP is on the new stack.
+		// The record lies above 16 bytes while SP is on the new stack.
 		if mark, ok := load(sp + 16 + 8); !ok || mark != TrapMark {
 			return i, NoEntry
 		}
@@ -157,7 +156,7 @@ func (c *CPU) atSyscall(sp, bp, ax, cx uintptr) (i Interrupted, s EntryState) {
 // atResume is AtEntry for resume.
 func (c *CPU) atResume(sp uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
 	if sp-c.resumed >= unsafe.Sizeof(TrapFrame{}) {
-		return i, NoEntry // on the kernel's stack still
+		return i, NoEntry // still on the kernel's stack
 	}
 	return record(c.resumed+unsafe.Offsetof(TrapFrame{}.FP), load)
 }
@@ -165,7 +164,7 @@ func (c *CPU) atResume(sp uintptr, load func(uintptr) (uintptr, bool)) (i Interr
 // recordSize is the size of a trap record: a TrapFrame from BP up.
 const recordSize = unsafe.Sizeof(TrapFrame{}) - unsafe.Offsetof(TrapFrame{}.FP)
 
-// record is for the record at a, to which RBP does not lead.
+// record reads the record at a, to which RBP does not lead.
 func record(a uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
 	bp, ok := load(a)
 	if !ok {
@@ -174,7 +173,7 @@ func record(a uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted, s Ent
 	return pushed(a+32, bp, load)
 }
 
-// pushed is for the RIP that the CPU has pushed at the address rip, error code and vector
+// pushed reads what the CPU and the stub pushed: RIP at the address rip, error code and vector
 // below it.
 func pushed(rip, bp uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
 	i.Error, _ = load(rip - 8)
@@ -182,7 +181,7 @@ func pushed(rip, bp uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted,
 	return gate(i, rip, bp, load)
 }
 
-// gate reads what the CPU has pushed, RIP at the address rip: RIP, CS, RFLAGS, RSP, SS.
+// gate reads what the CPU pushed: RIP, CS, RFLAGS, RSP, SS, with RIP at the address rip.
 func gate(i Interrupted, rip, bp uintptr, load func(uintptr) (uintptr, bool)) (Interrupted, EntryState) {
 	pc, ok := load(rip)
 	sp, ok2 := load(rip + 24)
@@ -193,8 +192,8 @@ func gate(i Interrupted, rip, bp uintptr, load func(uintptr) (uintptr, bool)) (I
 	return i, EntryBare
 }
 
-// inEntry reports whether pc is in code that runs before the kernel's FS base is set, or
-// after it has been set back.
+// inEntry reports whether pc is in code that runs before the kernel's FS base is set, or after it
+// was set back.
 func inEntry(pc uintptr) bool {
 	enter, _, end := entryCode()
 	vectors, entry, _, _, _, fpu := entryAddrs()

@@ -2,21 +2,24 @@ package amd64
 
 import "unsafe"
 
-// Branch records: the CPU keeps, in model-specific registers, from where to where its latest branches went. Intel calls
-// them last branch records (LBR) and has two forms of them: that of a CPU's model (SDM Vol. 3B, 18.4 to 18.12; MSRs in Vol. 4),
-// where IA32_PERF_CAPABILITIES tells the format, and an architectural one (Vol. 3B, 19). AMD's has been the same since Zen 4
-// (APM Vol. 2, 13.1.8; registers in 13.1.1.8 and 13.1.1.9). QEMU's emulation has none, so this is untested on hardware: its tests read fakeMSRs.
+// Branch records: the CPU keeps the sources and targets of its latest branches in model-specific
+// registers. Intel calls them last branch records (LBR) and has two forms of them: one that depends
+// on the CPU's model (SDM Vol. 3B, 18.4 to 18.12; MSRs in Vol. 4), whose format
+// IA32_PERF_CAPABILITIES tells, and an architectural one (Vol. 3B, 19). AMD's has been the same
+// since Zen 4 (APM Vol. 2, 13.1.8; registers in 13.1.1.8 and 13.1.1.9). QEMU's emulation has none,
+// so this is untested on hardware: its tests read fakeMSRs.
 //
-// A trap's own branches would take the places of those that led to it. So the entry code stops the records at an exception,
-// and the way out of it goes on with them (trap_amd64.s). An interrupt does not: it comes too often for that.
+// A trap's own branches would replace those that led to it. So the entry code stops recording at an
+// exception, and the exit starts it again (trap_amd64.s). An interrupt does not stop it, because
+// interrupts are too frequent.
 
-// MaxBranches is how many records are read at most.
+// MaxBranches is the largest number of records that are read.
 const MaxBranches = 32
 
 // Branch is a branch that was taken.
 type Branch struct {
 	From, To uintptr
-	Cycles   uint16 // since the branch before, as far as the CPU counts them; else 0
+	Cycles   uint16 // since the previous branch, if the CPU counts them; else 0
 	Missed   bool   // it was mispredicted
 }
 
@@ -25,9 +28,9 @@ type branchFormat uint8
 
 const (
 	branchNone  branchFormat = iota
-	branchPlain              // From and To alone
+	branchPlain              // only From and To
 	branchFlag               // bit 63 of From: mispredicted
-	branchFlags              // and bits 62 and 61: transactions
+	branchFlags              // also bits 62 and 61: transactions
 	branchTime               // bit 63 of From, and 16 bits of To count cycles
 	branchInfo               // a third register
 	branchArch               // a third register, the latest record first
@@ -37,13 +40,13 @@ const (
 // branchRecords says where a CPU's records are.
 type branchRecords struct {
 	format         branchFormat
-	n              uint32 // how many, a power of two where there is a register tos
-	from, to, info uint32 // the first register of each; info: of the formats that have it
+	n              uint32 // number of records, a power of two if there is a register tos
+	from, to, info uint32 // the first register of each; info: in the formats that have it
 	step           uint32 // to the next one
 	control        uint32 // the register that turns them on
-	on             uint64 // the bits of it that do
-	keep           bool   // of the others its value is kept
-	selects        uint32 // the register of the kinds that are left out, 0: there is none
+	on             uint64 // the bits of it that turn them on
+	keep           bool   // the other bits keep their values
+	selects        uint32 // the register that leaves out kinds of branches, 0: there is none
 }
 
 // Model-specific registers.
@@ -66,7 +69,7 @@ const (
 	branchesHeld = 2 // until the exception that is being handled is over
 )
 
-// What this machine has, and what is written to branchMSR. Set once at boot.
+// This machine's records, and the value written to branchMSR. Set once at boot.
 var (
 	branches            branchRecords
 	branchMSR           uint32
@@ -80,11 +83,11 @@ type branchCPU struct {
 	capabilities  bool   // it has msrPerfCapabilities
 	format        uint32 // its lowest six bits
 	arch          uint32 // EAX of leaf 0x1c, 0: it has no architectural records
-	amdRecords    uint32 // how many AMD's are, 0: it has none
+	amdRecords    uint32 // number of AMD's records, 0: it has none
 }
 
-// FindBranches looks for branch records and returns how many there are; virtual says that this is a virtual machine. Early
-// context, on the first CPU, when traps are handled.
+// FindBranches looks for branch records and returns their number; virtual says that this is a
+// virtual machine. Early context, on the first CPU, when traps are handled.
 func FindBranches() (n int, virtual bool) {
 	c := readBranchCPU()
 	branches = c.records()
@@ -93,7 +96,7 @@ func FindBranches() (n int, virtual bool) {
 	return int(branches.n), hypervisor != HypervisorNone
 }
 
-// BranchesName says what kind FindBranches has found.
+// BranchesName names the kind of records that FindBranches found.
 func BranchesName() string {
 	switch branches.format {
 	case branchNone:
@@ -136,7 +139,8 @@ func (c *branchCPU) records() (r branchRecords) {
 		return branchRecords{format: branchAMD, n: min(c.amdRecords, MaxBranches), from: msrAMDBranchFrom, to: msrAMDBranchFrom + 1,
 			step: 2, control: msrAMDDebugExtended, on: 1 << 6, keep: true, selects: msrAMDBranchSelect}
 	case c.intel && c.arch&0xff != 0:
-		// Bit n of the lowest byte: there may be 8 (n+1) records. On, in the kernel's ring and the others, all kinds.
+		// Bit n of the lowest byte: there may be 8 (n+1) records. Turned on for the kernel's ring
+		// and the others, all kinds.
 		for n := uint32(MaxBranches); n != 0; n -= 8 {
 			if c.arch>>(n/8-1)&1 != 0 {
 				return branchRecords{format: branchArch, n: n, from: 0x1500, to: 0x1600, info: 0x1200, step: 1,
@@ -184,15 +188,15 @@ func (c *branchCPU) records() (r branchRecords) {
 	return r
 }
 
-// StartBranches turns the records on. It returns false if there are none, or a register that is to be there is not. Early
-// context, on each CPU.
+// StartBranches starts recording. It returns false if there are no records, or if a register that
+// should exist does not. Early context, on each CPU.
 func StartBranches() bool {
 	r := &branches
 	c := ThisCPU()
 	if r.format == branchNone || c.branches != branchesOff {
 		return false
 	}
-	if branchOn == 0 { // on the first CPU; the others take the same
+	if branchOn == 0 { // on the first CPU; the others use the same values
 		if r.keep {
 			v, ok := TryReadMSR(r.control)
 			if !ok {
@@ -203,7 +207,7 @@ func StartBranches() bool {
 		branchOn = branchOff | r.on
 	}
 	if r.selects != 0 {
-		TryWriteMSR(r.selects, 0) // some CPUs have all kinds, and nothing to select
+		TryWriteMSR(r.selects, 0) // some CPUs record all kinds, and have nothing to select
 	}
 	if r.format == branchArch && !TryWriteMSR(msrArchBranchDepth, uint64(r.n)) {
 		return false
@@ -215,8 +219,8 @@ func StartBranches() bool {
 	return true
 }
 
-// StopBranches ends what StartBranches has begun, so that the records stay as they are. It returns false if there are none.
-// Kernel and early context.
+// StopBranches stops recording, so that the records stay as they are. It returns false if there are
+// none. Kernel and early context.
 func StopBranches() bool {
 	c := ThisCPU()
 	was := c.branches
@@ -227,12 +231,12 @@ func StopBranches() bool {
 	return was != branchesOff
 }
 
-// BranchesHeld reports whether the entry code has stopped the records, and they are those in front of the exception that is
-// being handled. Kernel context.
+// BranchesHeld reports whether the entry code has stopped recording, so that the records are those
+// before the exception that is being handled. Kernel context.
 func BranchesHeld() bool { return ThisCPU().branches == branchesHeld }
 
-// ReadBranches reads the records of the running CPU, which are stopped, into to, the oldest first, and returns how many
-// there are. Kernel and early context; it takes no lock.
+// ReadBranches reads the records of the running CPU, which must be stopped, into to, the oldest
+// first, and returns their number. Kernel and early context; it takes no lock.
 func ReadBranches(to *[MaxBranches]Branch) (n int) {
 	r := &branches
 	for i := r.n; i > 0; i-- {
@@ -244,7 +248,7 @@ func ReadBranches(to *[MaxBranches]Branch) (n int) {
 	return n
 }
 
-// read reads the i'th latest record; ok is false if there has been no such branch yet.
+// read reads the i'th latest record; ok is false if there was no such branch yet.
 func (r *branchRecords) read(i uint32) (b Branch, ok bool) {
 	if r.format < branchArch {
 		top, ok := branchValue(msrBranchTop)
@@ -265,9 +269,9 @@ func (r *branchRecords) read(i uint32) (b Branch, ok bool) {
 	return r.format.decode(from, to, info)
 }
 
-// decode makes a branch of a record's registers.
+// decode converts a record's registers to a branch.
 func (f branchFormat) decode(from, to, info uint64) (b Branch, ok bool) {
-	const missed = 1 << 63 // in From, or the third
+	const missed = 1 << 63 // in From, or in the third register
 	extend := func(v uint64, bits uint) uintptr { return uintptr(int64(v<<bits) >> bits) }
 	b.From, b.To = uintptr(from), uintptr(to)
 	switch f {
@@ -286,7 +290,7 @@ func (f branchFormat) decode(from, to, info uint64) (b Branch, ok bool) {
 			b.Cycles = uint16(info)
 		}
 	case branchAMD:
-		const valid = 1 << 63 // without it the branch was only speculated on
+		const valid = 1 << 63 // without it the branch was only speculative
 		if to&valid == 0 {
 			return b, false
 		}
@@ -301,8 +305,8 @@ type FakeMSR struct {
 	Value  uint64
 }
 
-// fakeMSRs stand for the registers with branch records: their address and number, 0: the CPU's are read. Set once at boot, by
-// the crash lab, and by tests on the host.
+// fakeMSRs replace the registers of branch records: their address and number, 0: the CPU's own are
+// read. Set once at boot, by the crash lab, and by tests on the host.
 var fakeMSRs struct{ at, n uintptr }
 
 // branchValue reads one of the registers.
@@ -318,17 +322,18 @@ func branchValue(msr uint32) (v uint64, ok bool) {
 	return 0, false
 }
 
-// FakeBranchMSRs is how many registers FakeBranches wants room for.
+// FakeBranchMSRs is the number of registers for which FakeBranches needs room.
 const FakeBranchMSRs = 3*MaxBranches + 1
 
-// FakeBranches has the machine be one with branch records, as Skylake has them, that are these, the oldest first. room is
-// for their registers, and stays. Tests, and the crash lab in early context: there the entry code stops and starts the
-// records as it does on such a CPU, which QEMU's emulation takes for writes to a register without a meaning.
+// FakeBranches makes the machine look like one with branch records of Skylake's form, with these
+// branches, the oldest first. room holds their registers, and must stay. For tests, and for the
+// crash lab in early context: there the entry code stops and starts the records as on such a CPU;
+// for QEMU's emulation these are writes to a register without a meaning.
 func FakeBranches(room *[FakeBranchMSRs]FakeMSR, all []Branch) {
 	c := branchCPU{intel: true, family: 6, model: 0x4e, capabilities: true, format: 5}
 	branches = c.records()
 	branchMSR = branches.control
-	const first = MaxBranches - 3 // the top is where the ring has begun anew
+	const first = MaxBranches - 3 // the top, where the ring has wrapped
 	top := uint32(first - 1)
 	for i := range uint32(MaxBranches) {
 		room[3*i], room[3*i+1], room[3*i+2] = FakeMSR{branches.from + i, 0}, FakeMSR{branches.to + i, 0}, FakeMSR{branches.info + i, 0}

@@ -1,6 +1,5 @@
 package amd64
 
-// WriteBackCaches writes what the caches hold to RAM and empties them (WBINVD; SDM Vol.
-// 2D): a reset of the machine drops what is in them. It takes milliseconds. Early and
-// kernel context.
+// WriteBackCaches writes the caches to RAM and empties them (WBINVD; SDM Vol. 2D), because a reset
+// of the machine drops their contents. It takes milliseconds. Early and kernel context.
 func WriteBackCaches()

@@ -1,9 +1,9 @@
 package amd64
 
-// What the CPU says it is and has, by CPUID (SDM Vol. 2A). Early context.
+// The CPU's name and features, from CPUID (SDM Vol. 2A). Early context.
 
-// CPUName writes the brand string, or the vendor where there is none (leaves 0x80000002 to 4
-// and 0), and returns its length.
+// CPUName writes the brand string, or the vendor if there is none (leaves 0x80000002 to 4 and 0),
+// and returns its length.
 func CPUName(to *[48]byte) (n int) {
 	var words [12]uint32
 	if max, _, _, _ := CPUID(0x80000000, 0); max < 0x80000004 {
@@ -22,8 +22,8 @@ func CPUName(to *[48]byte) (n int) {
 	return n
 }
 
-// EnableNoExec lets pages be closed for execution (PTENoExec). It returns false if the CPU
-// cannot do that.
+// EnableNoExec makes it possible to forbid execution of pages (PTENoExec). It returns false if the
+// CPU cannot do that.
 func EnableNoExec() bool {
 	if _, _, _, edx := CPUID(0x80000001, 0); edx&(1<<20) == 0 {
 		return false
@@ -32,13 +32,13 @@ func EnableNoExec() bool {
 	return true
 }
 
-// UseTables switches to the page tables with the root, whose rights hold for the kernel, too.
+// UseTables switches to the page tables with that root; their rights apply to the kernel, too.
 func UseTables(root uintptr) {
 	WriteCR0(ReadCR0() | CR0WriteProtect)
 	WriteCR3(root)
 }
 
-// What the CPU has for random numbers. Set once at boot.
+// The CPU's random generators. Set once at boot.
 var hasRDRAND, hasRDSEED bool
 
 // FindRandom looks for the CPU's random generators, and reports whether there is one.
@@ -52,7 +52,7 @@ func FindRandom() bool {
 	return hasRDRAND || hasRDSEED
 }
 
-// RandomName names the best generator that FindRandom has found.
+// RandomName names the best generator that FindRandom found.
 func RandomName() string {
 	if hasRDSEED {
 		return "RDSEED"
@@ -60,8 +60,8 @@ func RandomName() string {
 	return "RDRAND"
 }
 
-// Random returns a number of the CPU's random generator; ok is false if it has none to give.
-// Any context, after FindRandom.
+// Random returns a number from the CPU's random generator; ok is false if it has none at the
+// moment. Any context, after FindRandom.
 func Random() (v uint64, ok bool) {
 	if !hasRDRAND {
 		return 0, false
@@ -69,8 +69,8 @@ func Random() (v uint64, ok bool) {
 	return ReadRandom()
 }
 
-// Seed returns a number that is as random as the CPU's can be: of its entropy source if it has
-// one, of its generator otherwise; ok is false if neither has one to give. Any context, after
+// Seed returns the most random number that the CPU can give: from its entropy source if it has one,
+// otherwise from its generator; ok is false if neither has one at the moment. Any context, after
 // FindRandom.
 func Seed() (v uint64, ok bool) {
 	const tries = 10

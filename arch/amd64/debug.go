@@ -1,15 +1,15 @@
 package amd64
 
-// The debug registers (SDM Vol. 3B, 18.2): DR0 to DR3 each hold an address, DR7 says of each what
-// accesses raise the debug exception and of how many bytes, DR6 then says which of them it was. An
-// access to data is reported behind the instruction that makes it, whatever the rights of the code: the
-// address is a linear one, so a write by the kernel to the program's memory is seen too.
+// The debug registers (SDM Vol. 3B, 18.2): DR0 to DR3 each hold an address, DR7 says for each which
+// accesses raise the debug exception and of how many bytes, and DR6 then says which of them it was.
+// An access to data is reported after the instruction that makes it, whatever its privilege. The
+// address is a linear one, so the kernel's writes to the program's memory are seen, too.
 
-// NumWatches is how many places can be watched.
+// NumWatches is the number of places that can be watched.
 const NumWatches = 4
 
-// A Watch is a place whose accesses raise the debug exception. Size is 1, 2, 4 or 8, and Addr a multiple of
-// it; Size 0: none.
+// A Watch is a place whose accesses raise the debug exception. Size is 1, 2, 4 or 8, and Addr a
+// multiple of it; Size 0: none.
 type Watch struct {
 	Addr  uintptr
 	Size  uint32
@@ -26,7 +26,7 @@ const (
 	dr6Watches = 1<<NumWatches - 1
 )
 
-// dr7Of returns what DR7 is to be for the places.
+// dr7Of returns the value of DR7 for the places.
 func dr7Of(w *[NumWatches]Watch) uint64 {
 	v := uint64(dr7Fixed)
 	for i := range w {
@@ -49,7 +49,7 @@ func dr7Of(w *[NumWatches]Watch) uint64 {
 	return v
 }
 
-// SetWatches makes the CPU watch these places, and no others. Early and kernel context.
+// SetWatches makes the CPU watch these places only. Early and kernel context.
 func SetWatches(w *[NumWatches]Watch) {
 	writeDR7(dr7Fixed)
 	setDR(w[0].Addr, w[1].Addr, w[2].Addr, w[3].Addr)
@@ -60,26 +60,28 @@ func SetWatches(w *[NumWatches]Watch) {
 // HoldWatches makes the CPU watch nothing, until SetWatches is called. Kernel context.
 func HoldWatches() { writeDR7(dr7Fixed) }
 
-// WatchesExact reports whether all that raises the debug exception are accesses to the places. QEMU's emulation
-// takes a write that is not aligned for one to all of its page from the beginning to the end of the write; and it
-// raises the exception twice where an instruction has made an access and is a single step, the second time at the
-// first instruction of the first one's entry, whose stack is lost. Early context.
+// WatchesExact reports whether the debug exception is raised only by accesses to the places. QEMU's
+// emulation treats an unaligned write as one to its whole page up to the end of the write. It also
+// raises the exception twice if an instruction makes an access and is a single step; the second
+// exception comes at the first instruction of the first one's entry, whose stack is lost. Early
+// context.
 func WatchesExact() bool {
 	h, _ := FindHypervisor()
 	return h != HypervisorQEMU
 }
 
-// TakeWatchHits is for the debug exception: it returns the places that have been accessed since it was last
-// called, a bit each, those too that are not watched, and whether a single step is among the reasons.
-// Kernel context.
+// TakeWatchHits is for the debug exception: it returns a bit for each place that was accessed since
+// the last call, including places that are not watched, and whether a single step is among the
+// reasons. Kernel context.
 func TakeWatchHits() (hits uint32, step bool) {
 	v := readDR6()
 	writeDR6(dr6Fixed)
 	return uint32(v) & dr6Watches, v&dr6Step != 0
 }
 
-// BehindAccess reports whether pc, at which the debug exception of a watched place was, is behind the instruction
-// that made the access: it is at it if that repeats, and was interrupted before its end (SDM Vol. 3B, 18.3.1.2).
+// BehindAccess reports whether pc, at which the debug exception of a watched place was raised, is
+// after the instruction that made the access. It is at that instruction if that repeats and was
+// interrupted before its end (SDM Vol. 3B, 18.3.1.2).
 func (f *TrapFrame) BehindAccess() bool {
 	if f.CX == 0 {
 		return true
@@ -99,7 +101,8 @@ func (f *TrapFrame) BehindAccess() bool {
 	return true
 }
 
-// flagResume is RFLAGS.RF: the CPU sets it in what it pushes when a repeated instruction has not come to its end.
+// flagResume is RFLAGS.RF: the CPU sets it in the pushed flags when a repeated instruction was not
+// finished.
 const flagResume = 1 << 16
 
 func setDR(dr0, dr1, dr2, dr3 uintptr)

@@ -1,9 +1,8 @@
 package amd64
 
-// Registers of devices, in ports and in memory, of all widths; In8, Out8 and
-// Out32 are the other ones. None of these accesses is dropped, doubled or moved, so they
-// also serve for memory that a device reads and writes by itself. Early and kernel
-// context.
+// Registers of devices, in ports and in memory, of all widths; In8, Out8 and Out32 are in instr.go.
+// None of these accesses is dropped, doubled or moved, so they also serve for memory that a device
+// reads and writes itself. Early and kernel context.
 
 // In16 reads two bytes from an I/O port.
 func In16(port uint16) uint16
@@ -32,7 +31,6 @@ func Load32(addr uintptr) uint32
 // Store32 writes a register of four bytes.
 func Store32(addr uintptr, v uint32)
 
-// Fence returns when all loads and stores before it have been done: what follows is behind them,
-// be it RDTSC or a WRMSR, which are no loads or stores (SDM Vol. 3A, 10.12.3; Vol. 2B, RDTSC).
-// Any context.
+// Fence returns when all earlier loads and stores are done, so that it also orders RDTSC and WRMSR,
+// which are no loads or stores, after them (SDM Vol. 3A, 10.12.3; Vol. 2B, RDTSC). Any context.
 func Fence()

@@ -1,17 +1,14 @@
 package amd64
 
-// What compiled Go needs in order to run where there is no runtime. Go code
-// keeps its g in R14 and, after a call to assembly, reloads it from FS:-8; each
-// function with a frame compares SP with the g's stackguard0. So every entry
-// into the kernel's Go code sets R14 and FS to a fake g, one a CPU.
+// What compiled Go needs to run without a runtime. Go code keeps its g in R14 and, after a call to
+// assembly, reloads it from FS:-8; each function with a frame compares SP with the g's stackguard0.
+// So every entry into the kernel's Go code sets R14 and FS to a fake g, one for each CPU.
 //
-// The fake g's m is no canonical address: code that strays into the runtime
-// faults at its first access to the m, right there, and the trace shows who
-// called what.
+// The fake g's m is no canonical address: code that strays into the runtime faults at its first
+// access to the m, and the trace shows exactly who called what.
 
-// Layout of runtime.g as far as the compiler and the linker depend on it
-// (cmd/internal/obj/stackcheck and runtime/runtime2.go: "offset known to
-// liblink"), in words.
+// Layout of runtime.g, as far as the compiler and the linker depend on it
+// (cmd/internal/obj/stackcheck and runtime/runtime2.go: "offset known to liblink"), in words.
 const (
 	gStackLo     = 0
 	gStackHi     = 1
@@ -28,7 +25,7 @@ const PoisonM uintptr = 0xbad0_bad0_bad0_0000
 // 800 for nosplit chains plus 128 for small frames).
 const StackGuard = 928
 
-// OnFakeG reports whether the running Go code has the fake g: whether it is early or
+// OnFakeG reports whether the running Go code uses the fake g, that is, whether this is early or
 // kernel context.
 func OnFakeG() bool
 
@@ -47,6 +44,6 @@ func RestoreStackGuard(old uintptr) {
 	g[gStackGuard0], g[gStackGuard1] = old, old
 }
 
-// ClearStackGuard lets the running Go code use its stack down to the guard
-// page: the check at function entry then never fires. For the crash lab.
+// ClearStackGuard lets the running Go code use its stack down to the guard page: the check at
+// function entry then never fires. It is for the crash lab.
 func ClearStackGuard() { RestoreStackGuard(0) }

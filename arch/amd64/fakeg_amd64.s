@@ -3,7 +3,7 @@
 
 // func OnFakeG() bool
 //
-// Any context, on Linux, too: R14 leads to a g wherever Go runs, and GS is not the kernel's
+// Any context, also on Linux: R14 leads to a g wherever Go runs, but GS is not the kernel's
 // everywhere.
 TEXT ·OnFakeG(SB), NOSPLIT|NOFRAME, $0-1
 	MOVQ	$const_PoisonM, AX

@@ -2,17 +2,16 @@ package amd64
 
 import "unsafe"
 
-// The state of the FPU: x87, SSE, AVX, AVX-512. Trap entries keep the part that
-// kernel code may change, in an FXSAVE area on the stack of the trap. All of it is
-// saved only when a thread loses the CPU in the middle of its code, or gets a
-// signal there.
+// The state of the FPU: x87, SSE, AVX, AVX-512. Trap entries save the part that kernel code may
+// change, in an FXSAVE area on the trap's stack. The whole state is saved only when a thread loses
+// the CPU in the middle of its code, or gets a signal there.
 
 // Sizes of a save area (SDM Vol. 1, 10.5 and 13.4).
 const (
 	fxsaveSize = 512
 	xheaderEnd = 576
-	// MaxFPU is the room in bytes for a save area: x87, SSE, AVX and AVX-512 take
-	// 2,696, and a signal's frame four more. AMX is left off.
+	// MaxFPU is the room for a save area in bytes: x87, SSE, AVX and AVX-512 take 2,696, and a
+	// signal's frame four more. AMX is left off.
 	MaxFPU = 2752
 	// FPUAlign is the alignment in bytes of a save area.
 	FPUAlign = 64
@@ -32,15 +31,14 @@ var (
 	xsaveSize uint32 = fxsaveSize // set once at boot
 )
 
-// InitFPU turns on all of the FPU that the CPU has and a save area holds. Early
-// context.
+// InitFPU turns on all parts of the FPU that the CPU has and that fit a save area. Early context.
 func InitFPU() {
 	const hasXSAVE = 1 << 26 // CPUID.1:ECX
 	if _, _, ecx, _ := CPUID(1, 0); ecx&hasXSAVE == 0 {
 		return
 	}
-	// QEMU 7.2 without an accelerator tries a write of OSXSAVE for ever where the CPU has none of XSAVE's
-	// variants, as Opteron_G4 and G5 (target/i386/cpu.h, cr4_reserved_bits).
+	// QEMU 7.2 without an accelerator repeats a write of OSXSAVE for ever if the CPU has none of
+	// XSAVE's variants, like Opteron_G4 and G5 (target/i386/cpu.h, cr4_reserved_bits).
 	variants, _, _, _ := CPUID(0xd, 1)
 	if h, _ := FindHypervisor(); h == HypervisorQEMU && variants == 0 {
 		return
@@ -55,7 +53,7 @@ func InitFPU() {
 		}
 	}
 	xsetbv(mask)
-	_, size, _, _ := CPUID(0xd, 0) // of what is turned on
+	_, size, _, _ := CPUID(0xd, 0) // of the parts that are turned on
 	if size > MaxFPU-magic2Size {
 		mask = xstateX87 | xstateSSE
 		xsetbv(mask)
@@ -64,24 +62,23 @@ func InitFPU() {
 	xsaveMask, xsaveSize = mask, size
 }
 
-// rightCR4 is what CR4 has to be: without it, or with CR0.TS or CR0.EM, the entry code's
-// own use of the FPU would fault, again and again. fpuEntry puts them right. Set once at boot.
+// rightCR4 is the value that CR4 must have. With another, or with CR0.TS or CR0.EM, the entry
+// code's own use of the FPU would fault again and again. fpuEntry corrects them. Set once at boot.
 var rightCR4 uint64
 
-// setCR4 sets bits of CR4, for good.
+// setCR4 sets bits of CR4 permanently.
 func setCR4(bits uint64) {
 	rightCR4 |= ReadCR4() | bits // another CPU may have set more
 	WriteCR4(rightCR4)
 }
 
-// Repaired reports whether the fault f (#NM, #UD, #PF, #GP) is over: the code may go on, as a
-// control register or GS was what was wrong with it, and is no more: the entry of the trap
-// has put it right. Kernel context.
+// Repaired reports whether the fault f (#NM, #UD, #PF, #GP) is over and the code may go on: a
+// control register or GS was wrong, and the entry of the trap has corrected it. Kernel context.
 func (f *TrapFrame) Repaired() bool {
-	const enough = 16 // it may be something else
+	const enough = 16 // if more are needed, something else is wrong
 	c := ThisCPU()
 	if enter, resume, _ := entryCode(); f.PC-enter < resume-enter && c.call == callReady {
-		f.PC = enter // what is not ready looked at was not the record
+		f.PC = enter // the test of callReady did not read the record
 		return true
 	}
 	if f.Trap == VectorPF || f.Trap == VectorGP || c.repairs == enough || f.Trap == VectorUD && !inEntry(f.PC) || !f.InKernel() {
@@ -91,7 +88,7 @@ func (f *TrapFrame) Repaired() bool {
 	return true
 }
 
-// FPUSize returns the bytes that a save area takes, with what marks it in a signal's frame.
+// FPUSize returns the size of a save area in bytes, including its mark in a signal's frame.
 func FPUSize() uintptr {
 	if xsaveMask == 0 {
 		return fxsaveSize
@@ -99,8 +96,8 @@ func FPUSize() uintptr {
 	return uintptr(xsaveSize) + magic2Size
 }
 
-// frameMark is what Linux has in the last 48 bytes of the 512 of FXSAVE, which are for software,
-// where more follows: what it is, and how long. Behind the last byte is magic2. (Linux:
+// frameMark is what Linux puts into the last 48 of FXSAVE's 512 bytes, which are for software, if
+// more follows: the kind and the length. After the last byte comes magic2. (Linux:
 // arch/x86/include/uapi/asm/sigcontext.h, struct _fpx_sw_bytes.)
 type frameMark struct {
 	magic, size uint32
@@ -116,8 +113,8 @@ const (
 	magic2Size  = 4
 )
 
-// MarkFPU marks the save area at a as Linux does for the handler of a signal. It reports
-// whether there is more in it than FXSAVE has.
+// MarkFPU marks the save area at a as Linux does for a signal handler. It reports whether the area
+// is larger than FXSAVE's.
 func MarkFPU(a uintptr) bool {
 	m := (*frameMark)(Pointer(a + frameMarkAt))
 	*m = frameMark{}
@@ -129,13 +126,13 @@ func MarkFPU(a uintptr) bool {
 	return true
 }
 
-// FPUMarked reports whether a save area whose first bytes are at a goes on behind them.
+// FPUMarked reports whether the save area at a continues after FXSAVE's bytes.
 func FPUMarked(a uintptr) bool {
 	m := (*frameMark)(Pointer(a + frameMarkAt))
 	return xsaveMask != 0 && m.magic == magic1 && m.size == xsaveSize+magic2Size && m.stateSize == xsaveSize
 }
 
-// FPUFirst is how many bytes of a save area are there on every CPU.
+// FPUFirst is the number of bytes of a save area that exist on every CPU.
 const FPUFirst = fxsaveSize
 
 // FPUName says how the FPU is saved, for the boot report.
@@ -151,8 +148,8 @@ func FPUName() string {
 	return "FXSAVE"
 }
 
-// SaveFPU fills the save area at the address to, of FPUSize bytes, with the FPU's
-// state in the code that f has interrupted. Kernel context, in f's handler.
+// SaveFPU fills the save area at the address to, of FPUSize bytes, with the FPU's state in the code
+// that f interrupted. Kernel context, in f's handler.
 func SaveFPU(to uintptr, f *TrapFrame) {
 	// What lies above the 512 bytes of FXSAVE is still in the registers.
 	if xsaveMask != 0 {
@@ -166,8 +163,8 @@ func SaveFPU(to uintptr, f *TrapFrame) {
 	}
 }
 
-// ResetFPU fills the save area at the address to with the state of a call's start:
-// control words as given, registers zero.
+// ResetFPU fills the save area at the address to with the state at the start of a call: the given
+// control words, all registers zero.
 func ResetFPU(to uintptr, control uint64) {
 	clearWords(to, xsaveAligned())
 	*(*uint16)(Pointer(to)) = uint16(control >> 32)
@@ -177,9 +174,9 @@ func ResetFPU(to uintptr, control uint64) {
 	}
 }
 
-// CheckFPU makes what a program has written into the save area at a fit for being
-// loaded, which faults on reserved bits. What is behind the first bytes counts if whole is set
-// and the mark at the end is there; otherwise it is as in a new process.
+// CheckFPU makes what a program wrote into the save area at a safe to load, which faults on
+// reserved bits. The bytes after FXSAVE's count only if whole is set and the mark at the end is
+// there; otherwise they become as in a new process.
 func CheckFPU(a uintptr, whole bool) {
 	*(*uint32)(Pointer(a + 24)) &= mxcsrMask
 	if xsaveMask != 0 {
@@ -194,8 +191,8 @@ func CheckFPU(a uintptr, whole bool) {
 // mxcsrMask are the bits of MXCSR that every CPU with SSE2 has.
 const mxcsrMask = 0xffff
 
-// SaveControl returns the FPU's control words: MXCSR in the low half, the x87
-// control word above. It is what a system call preserves.
+// SaveControl returns the FPU's control words, which a system call preserves: MXCSR in the low
+// half, the x87 control word above.
 func SaveControl() uint64 {
 	var v uint64
 	saveControl(&v)

@@ -2,9 +2,9 @@ package amd64
 
 import "unsafe"
 
-// What is asked of a TrapFrame by code that knows no register of this CPU.
+// Access to a TrapFrame for code that knows no register of this CPU.
 
-// FrameOf returns the TrapFrame of which the record is a part.
+// FrameOf returns the TrapFrame that contains the record.
 func FrameOf(record uintptr) *TrapFrame {
 	return (*TrapFrame)(Pointer(record - unsafe.Offsetof(TrapFrame{}.FP)))
 }
@@ -17,19 +17,19 @@ func TLSOf(record uintptr) uintptr {
 // SyscallSize is the length in bytes of the SYSCALL instruction.
 const SyscallSize = 2
 
-// BehindSyscall reports whether the instruction before pc, which is code, is SYSCALL.
+// BehindSyscall reports whether the instruction before pc, which must be code, is SYSCALL.
 func BehindSyscall(pc uintptr) bool { return *(*uint16)(Pointer(pc - SyscallSize)) == 0x050f }
 
-// CallNumber returns the number of the system call that f is of.
+// CallNumber returns the number of f's system call.
 func (f *TrapFrame) CallNumber() uintptr { return f.AX }
 
-// CallArgs returns the arguments of the system call that f is of (System V ABI, A.2.1).
+// CallArgs returns the arguments of f's system call (System V ABI, A.2.1).
 func (f *TrapFrame) CallArgs() (a, b, c, d, e, g uintptr) {
 	return f.DI, f.SI, f.DX, f.R10, f.R8, f.R9
 }
 
-// Advance moves the second and the third argument of a system call, a buffer and its
-// length, on by n bytes.
+// Advance advances the second and the third argument of a system call, a buffer and its length, by
+// n bytes.
 func (f *TrapFrame) Advance(n uintptr) {
 	f.SI += n
 	f.DX -= n
@@ -38,7 +38,7 @@ func (f *TrapFrame) Advance(n uintptr) {
 // SetResult sets what the system call returns.
 func (f *TrapFrame) SetResult(v uintptr) { f.AX = v }
 
-// Result returns what SetResult has set.
+// Result returns the value that SetResult set.
 func (f *TrapFrame) Result() uintptr { return f.AX }
 
 // Restart makes the system call of that number start over.
@@ -47,7 +47,7 @@ func (f *TrapFrame) Restart(number uintptr) {
 	f.PC -= SyscallSize
 }
 
-// InitThread fills what a new thread's frame must have beside PC and SP.
+// InitThread fills in what a new thread's frame needs besides PC and SP.
 func (f *TrapFrame) InitThread() {
 	f.CS, f.SS = selCode, selData
 	f.RFLAGS = FlagInterrupt | FlagsFixed
@@ -57,8 +57,8 @@ func (f *TrapFrame) InitThread() {
 // flagTrap is RFLAGS.TF.
 const flagTrap = 1 << 8
 
-// BeginStep makes the code that f has interrupted run one instruction, with interrupts off,
-// and raise the debug exception. It returns what EndStep takes.
+// BeginStep makes the interrupted code run one instruction, with interrupts off, and then raise the
+// debug exception. It returns the argument of EndStep.
 func (f *TrapFrame) BeginStep() (flags uintptr) {
 	flags = f.RFLAGS & (flagTrap | FlagInterrupt)
 	f.RFLAGS = f.RFLAGS&^(flagTrap|FlagInterrupt) | flagTrap
@@ -70,14 +70,14 @@ func (f *TrapFrame) EndStep(flags uintptr) {
 	f.RFLAGS = f.RFLAGS&^(flagTrap|FlagInterrupt) | flags
 }
 
-// BreakpointCode is the instruction of a breakpoint, BreakpointSize its length: that far
-// behind it the pc of its trap is.
+// BreakpointCode is the instruction of a breakpoint, BreakpointSize its length, which is how far
+// the trap's pc is after it.
 const (
 	BreakpointCode = 0xcc
 	BreakpointSize = 1
 )
 
-// PushFP does what PUSHQ BP does but for the pc. It returns false if the stack cannot be
+// PushFP does what PUSHQ BP does, without moving the pc. It returns false if the stack cannot be
 // written to.
 func (f *TrapFrame) PushFP() bool {
 	if !StoreUser64(f.SP-8, uint64(f.FP)) {
@@ -98,7 +98,7 @@ func (f *TrapFrame) Return() bool {
 	return true
 }
 
-// PatchCode writes a byte of the text, which is read-only for all else.
+// PatchCode writes a byte of the text, which is otherwise read-only.
 func PatchCode(addr uintptr, b byte) {
 	cr0 := ReadCR0()
 	WriteCR0(cr0 &^ CR0WriteProtect)
@@ -107,7 +107,7 @@ func PatchCode(addr uintptr, b byte) {
 	WriteCR0(cr0)
 }
 
-// Registers as a trace numbers them (tracer.AMD64).
+// Registers by their numbers in a trace (tracer.AMD64).
 const (
 	RegisterPC    = 0
 	RegisterSP    = 1
@@ -119,8 +119,8 @@ const (
 	RegisterSpace = 19 // the root of the page tables
 )
 
-// Registers fills in what is known of the registers, by their numbers in a trace
-// (tracer.AMD64); bit n of have says that number n is.
+// Registers fills in the known registers, by their numbers in a trace (tracer.AMD64); bit n of have
+// says that number n is known.
 func (f *TrapFrame) Registers(to []uintptr) (have uint64) {
 	for i, v := range [...]uintptr{f.PC, f.SP, f.FP, f.RFLAGS, f.AX, f.BX, f.CX, f.DX, f.SI, f.DI,
 		f.R8, f.R9, f.R10, f.R11, f.R12, f.R13, f.R14, f.R15, f.Addr, ReadCR3()} {

@@ -1,7 +1,6 @@
 package amd64
 
-// What a program's image has for the CPU's code: addresses that only the linker knows. Any
-// context.
+// The program image's addresses that only the linker knows, for the CPU's code. Any context.
 
 // TextBounds bounds the program's code.
 func TextBounds() (lo, hi uintptr)

@@ -1,7 +1,7 @@
 package amd64
 
-// Single instructions, each a Go function. All are privileged but CPUID, RDTSC,
-// PAUSE, MUL and DIV; early and kernel context.
+// Single instructions, each a Go function. All except CPUID, RDTSC, PAUSE, MUL and DIV are
+// privileged; early and kernel context.
 
 // In8 reads a byte from an I/O port.
 func In8(port uint16) uint8
@@ -9,10 +9,10 @@ func In8(port uint16) uint8
 // Out8 writes a byte to an I/O port.
 func Out8(port uint16, v uint8)
 
-// InAll reads bytes from an I/O port, one after the other.
+// InAll reads bytes from an I/O port, one after another.
 func InAll(port uint16, p []byte)
 
-// OutAll writes bytes to an I/O port, one after the other.
+// OutAll writes bytes to an I/O port, one after another.
 func OutAll(port uint16, p []byte)
 
 // Out32 writes four bytes to an I/O port.
@@ -24,7 +24,7 @@ func CPUID(leaf, subleaf uint32) (eax, ebx, ecx, edx uint32)
 // ReadMSR reads a model-specific register.
 func ReadMSR(msr uint32) uint64
 
-// WriteMSR writes a model-specific register; a bad one is #GP.
+// WriteMSR writes a model-specific register; a wrong one causes #GP.
 func WriteMSR(msr uint32, v uint64)
 
 // ReadCR0 returns CR0.
@@ -78,7 +78,7 @@ func TripleFault()
 
 // Bits of CR0 and CR4 and the EFER register (SDM Vol. 3A, 2.5 and 2.2.1).
 const (
-	CR0WriteProtect = 1 << 16 // read-only pages hold for ring 0 too
+	CR0WriteProtect = 1 << 16 // read-only pages are read-only for ring 0, too
 	CR4MachineCheck = 1 << 6  // #MC is delivered; without it a machine check resets
 	cr4FSGSBASE     = 1 << 16 // the FS and the GS base can be read and written by instructions
 
@@ -89,18 +89,17 @@ const (
 	MSRGSBase     = 0xc0000101
 )
 
-// ReadRandom returns a number of the CPU's random generator, RDRAND; ok is false if
-// it has none to give. The CPU must have it (CPUID.1:ECX[30]). Any context.
+// ReadRandom returns a number from the CPU's random generator, RDRAND; ok is false if it has none
+// at the moment. The CPU must have it (CPUID.1:ECX[30]). Any context.
 func ReadRandom() (v uint64, ok bool)
 
-// ReadSeed returns a number of the CPU's entropy source, RDSEED; ok is false if it has
-// none to give. The CPU must have it (CPUID.7:EBX[18]). Any context.
+// ReadSeed returns a number from the CPU's entropy source, RDSEED; ok is false if it has none at
+// the moment. The CPU must have it (CPUID.7:EBX[18]). Any context.
 func ReadSeed() (v uint64, ok bool)
 
-// Mul64 returns the 128 bits of a product. It stands for that of package math/bits,
-// and Div64 for that: the kernel imports no standard package but unsafe, since one
-// that is under test is compiled anew, with its tests, and would not be the one that
-// the kernel was compiled with. Any context.
+// Mul64 returns the 128 bits of a product. It replaces that of package math/bits, as Div64 does:
+// the kernel imports no standard package but unsafe, because a package under test is compiled anew
+// with its tests, and would differ from the one that the kernel was compiled with. Any context.
 func Mul64(a, b uint64) (hi, lo uint64)
 
 // Div64 divides 128 bits. Any context. The quotient must fit in 64 bits, that is,

@@ -1,7 +1,6 @@
 #include "textflag.h"
 
-// Single instructions. Leaves without frames; nothing here touches the stack
-// but its arguments.
+// Single instructions. Leaves without frames; they touch the stack only for their arguments.
 
 // func In8(port uint16) uint8
 TEXT ·In8(SB), NOSPLIT|NOFRAME, $0-9
@@ -157,10 +156,8 @@ TEXT ·Breakpoint(SB), NOSPLIT|NOFRAME, $0-0
 	INT	$3
 	RET
 
-// func TripleFault()
-// An IDT of limit 0 has no gate: the trap cannot be delivered, nor the fault
-// that this makes, nor the next one, and the CPU shuts down (SDM Vol. 3A, 6.15,
-// "Double Fault Exception").
+// func TripleFault() An IDT of limit 0 has no gate: neither the trap nor the resulting faults can
+// be delivered, and the CPU shuts down (SDM Vol. 3A, 6.15, "Double Fault Exception").
 TEXT ·TripleFault(SB), NOSPLIT|NOFRAME, $0-0
 	LEAQ	·emptyIDT(SB), AX
 	LIDT	(AX)
@@ -214,8 +211,8 @@ TEXT ·Div64(SB), NOSPLIT|NOFRAME, $0-40
 	MOVQ	DX, rem+32(FP)
 	RET
 
-// func SetTrapFlag(on bool)
-// A trap follows each instruction from the one behind POPFQ on, RET here included.
+// func SetTrapFlag(on bool) A trap follows each instruction from the one after POPFQ on, here the
+// RET.
 TEXT ·SetTrapFlag(SB), NOSPLIT|NOFRAME, $0-1
 	MOVBLZX	on+0(FP), AX
 	SHLQ	$8, AX

@@ -2,29 +2,29 @@ package amd64
 
 import "unsafe"
 
-// What the kernel needs in order to die is kept twice: its code, and the variables that are set
-// once at boot. A fatal trap first puts back what is not as it was. The entry code does so, too, for
-// an invalid opcode, and for traps that are deeper one within the other than anything that is
-// right: then the way to the fatal trap may be what is broken.
+// What the kernel needs in order to die is stored twice: its code, and the variables that are set
+// once at boot. A fatal trap first restores whatever has changed. The entry code does so, too, for
+// an invalid opcode, and for traps that are nested too deeply to be right, because then the path to
+// the fatal trap may be broken.
 
-// A kept is memory that is kept twice: bytes, and where the copy is.
+// A kept is memory that is stored twice: its address, its size and the address of the copy.
 type kept struct{ at, size, copy uintptr }
 
-// maxKept is how much can be kept, in pieces: keptPerCPU of them for each CPU, of this package and of
-// the record that it is a part of.
+// maxKept is the largest number of pieces: keptPerCPU for each CPU, for this package and the record
+// that contains its CPU.
 const (
 	maxKept    = 256 + keptPerCPU*MaxCPUs
 	keptPerCPU = 6
 )
 
-// What Keep has been told of. Set once at boot.
+// The pieces that Keep was given. Set once at boot.
 var (
 	keptRows [maxKept]kept
 	numKept  int
 )
 
-// Keep makes size bytes at p a part of what [SaveKept] copies. It returns false if there is no
-// room for it. Early context.
+// Keep adds size bytes at p to what [SaveKept] copies. It returns false if there is no room for it.
+// Early context.
 //
 //go:noinline
 func Keep(p unsafe.Pointer, size uintptr) bool {
@@ -36,7 +36,7 @@ func Keep(p unsafe.Pointer, size uintptr) bool {
 	return true
 }
 
-// KeepCPU keeps what this package has.
+// KeepCPU adds this package's own variables.
 func KeepCPU() {
 	c := ThisCPU()
 	Keep(unsafe.Pointer(&direct), unsafe.Sizeof(direct))
@@ -51,16 +51,19 @@ func KeepCPU() {
 	Keep(unsafe.Pointer(&branchMSR), unsafe.Sizeof(branchMSR))
 	Keep(unsafe.Pointer(&branchOn), unsafe.Sizeof(branchOn))
 	Keep(unsafe.Pointer(&branchOff), unsafe.Sizeof(branchOff))
-	Keep(unsafe.Pointer(&c.tablesLocked), unsafe.Sizeof(c.tablesLocked)) // other CPUs' are set later
+	// Other CPUs' are set later.
+	Keep(unsafe.Pointer(&c.tablesLocked), unsafe.Sizeof(c.tablesLocked))
 }
 
-// Keep keeps what the CPU's own code needs of its record, once the CPU has started. Early context.
+// Keep adds what the CPU's own code needs of its record. Call it once the CPU has started. Early
+// context.
 func (c *CPU) Keep() {
 	Keep(unsafe.Pointer(&c.self), unsafe.Sizeof(c.self))
 	if c.syscallTop != 0 {
 		Keep(unsafe.Pointer(&c.syscallTop), 2*unsafe.Sizeof(c.syscallTop)) // and its guard
 	}
-	Keep(unsafe.Pointer(&c.g[4]), unsafe.Sizeof(c.g)-4*unsafe.Sizeof(c.g[4])) // but the bounds of the stack
+	// All but the bounds of the stack.
+	Keep(unsafe.Pointer(&c.g[4]), unsafe.Sizeof(c.g)-4*unsafe.Sizeof(c.g[4]))
 }
 
 // KeptSize returns the room in bytes that SaveKept needs.
@@ -72,8 +75,8 @@ func KeptSize() uintptr {
 	return n
 }
 
-// SaveKept copies all that is to be kept to room, which is then to be made read-only, and has
-// giveUp, a top-level function, called if all is lost. Early and kernel context.
+// SaveKept copies everything that Keep was given to room, which must then be made read-only. If all
+// is lost, giveUp, a top-level function, is called. Early and kernel context.
 func SaveKept(room uintptr, giveUp func()) {
 	rows := unsafe.Slice((*kept)(Pointer(room)), numKept)
 	next := room + uintptr(numKept)*unsafe.Sizeof(kept{})
@@ -81,7 +84,7 @@ func SaveKept(room uintptr, giveUp func()) {
 		r := keptRows[i]
 		r.copy = next
 		n := uintptr(0)
-		for ; n+32 <= r.size; n += 32 { // an assignment of arrays would call the runtime's memmove
+		for ; n+32 <= r.size; n += 32 { // assigning arrays would call the runtime's memmove
 			to, from := (*[4]uint64)(Pointer(next+n)), (*[4]uint64)(Pointer(r.at+n))
 			to[0], to[1], to[2], to[3] = from[0], from[1], from[2], from[3]
 		}
@@ -99,9 +102,9 @@ func SaveKept(room uintptr, giveUp func()) {
 	c.closeTables(cr0)
 }
 
-// RestoreKept puts back what SaveKept has copied, where it is not as it was then. It returns
-// how many words that were since it was last called, with those that the entry code has put
-// back, and the address of the first. Early and kernel context.
+// RestoreKept restores what SaveKept copied, where it has changed. It returns the number of words
+// restored since the last call, including those that the entry code restored, and the address of
+// the first. Early and kernel context.
 func RestoreKept() (words, first uintptr) {
 	restoreKept()
 	c := ThisCPU()
@@ -112,7 +115,7 @@ func RestoreKept() (words, first uintptr) {
 
 func restoreKept()
 
-// patchKept changes a byte of the copy of the code at addr, too.
+// patchKept also changes the byte in the copy of the code at addr.
 func patchKept(addr uintptr, b byte) {
 	t := ThisCPU().tables()
 	if t.numKept == 0 {

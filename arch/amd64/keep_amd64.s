@@ -6,15 +6,15 @@ TEXT ·restoreKept(SB), NOSPLIT, $0-0
 	CALL	·restore(SB)
 	RET
 
-// restore compares all that is kept with its copy, word by word and the last bytes of a piece
-// one by one, and writes what differs. It finds the copy from behind the GDT, in pages that
-// nobody can write to, and needs no other memory than these and the stack:
+// restore compares all kept memory with its copy, word by word and the last bytes of a piece one by
+// one, and writes what differs. It finds the copy through the memory after the GDT, in read-only
+// pages, and uses only these pages and the stack:
 //
 //	8 bytes
 //	limit and base of the GDT, 2 + 8 bytes, at 6(SP)   <- SP
 //
-// It counts them in the CPU's record, where the address of the first is, too. It changes AX, BX,
-// CX, DX, SI, DI, and R8 to R12.
+// It counts the words in the CPU's record, and puts the address of the first there, too. It changes
+// AX, BX, CX, DX, SI, DI, and R8 to R12.
 TEXT ·restore(SB), NOSPLIT|NOFRAME, $0
 	SUBQ	$16, SP
 	BYTE	$0x0f; BYTE $0x01; BYTE $0x44; BYTE $0x24; BYTE $0x06	// SGDT 6(SP): limit, base
@@ -83,9 +83,9 @@ add:
 none:
 	RET
 
-// tooDeep is called by trapEntry, with the CPU's record in SI, when traps are too deep to be
-// right: the way to a fatal trap is broken. It puts back what is kept, and lets the trap
-// go on. If that has helped nothing before, giveUp is the end.
+// trapEntry calls tooDeep, with the CPU's record in SI, when traps are nested too deeply to be
+// right: the path to a fatal trap is broken. tooDeep restores what is kept, and lets the trap go
+// on. If that has not helped before, giveUp is the end.
 TEXT ·tooDeep(SB), NOSPLIT|NOFRAME, $0
 	MOVL	$1, CPU_depth(SI)
 	PUSHQ	SI
@@ -102,7 +102,7 @@ lost:
 	ADDQ	$16, SP
 	MOVQ	(tables_giveUp-tables_gdt)(DX), CX
 	TESTQ	CX, CX
-	JEQ	halt			// the boot is not over
+	JEQ	halt			// the boot is not finished
 	CALL	CX
 halt:
 	CLI

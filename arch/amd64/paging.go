@@ -29,24 +29,25 @@ const (
 // pfReserved is set if a reserved bit of an entry is.
 const pfReserved = 1 << 3
 
-// DirectMap is where the kernel's map of physical memory begins: RAM, and the registers of devices that
-// are in use, each byte at its physical address plus this. A program runs with the kernel's rights, so
-// the place is one that no wild pointer meets: in the upper half, where no program has memory, and
-// neither its beginning nor that of a table of the page tables. It leaves room for MaxPhysical bytes.
+// DirectMap is the start of the kernel's map of physical memory: RAM, and the registers of devices
+// in use, each byte at its physical address plus this. A program runs with the kernel's rights, so
+// the map is where no wild pointer is likely to point: in the upper half, where no program has
+// memory, and at neither its start nor that of a page table's range. It has room for MaxPhysical
+// bytes.
 const (
 	DirectMap   = 0xffff_8e53_4000_0000
 	MaxPhysical = 112 << 40
 )
 
-// direct is DirectMap on the machine, which the entry code of package boot sets, and 0 where the code runs in
-// a process. Set once at boot.
+// direct is DirectMap on the machine, where the entry code of package boot sets it, and 0 in a
+// process. Set once at boot.
 var direct uintptr
 
-// Virtual returns the address in the direct map of what has that physical address. Any context.
+// Virtual returns the address in the direct map of a physical address. Any context.
 func Virtual(physical uintptr) uintptr { return physical + direct }
 
-// Physical returns the physical address of what is in the direct map, or in the image, which lies at its
-// physical addresses. Any context.
+// Physical returns the physical address of an address in the direct map, or in the image, which
+// lies at its physical addresses. Any context.
 func Physical(virtual uintptr) uintptr {
 	if virtual >= direct {
 		return virtual - direct
@@ -54,8 +55,8 @@ func Physical(virtual uintptr) uintptr {
 	return virtual
 }
 
-// Allows reports whether an entry of the last level allows the access that has made a page fault
-// with that error code.
+// Allows reports whether an entry of the last level allows the access that caused a page fault with
+// that error code.
 func Allows(entry uint64, code uintptr) bool {
 	return entry&PTEPresent != 0 && code&pfReserved == 0 &&
 		(code&PFWrite == 0 || entry&PTEWrite != 0) && (code&PFFetch == 0 || entry&PTENoExec == 0)

@@ -3,7 +3,7 @@
 
 // func SetGo(lo uintptr, c *CPU)
 //
-// A leaf: the Go code that calls it is assembly itself, so it may set R14.
+// A leaf: its Go caller is itself called from assembly, so SetGo may set R14.
 TEXT ·SetGo(SB), NOSPLIT|NOFRAME, $0-16
 	MOVQ	lo+0(FP), SI
 	MOVQ	c+8(FP), DI

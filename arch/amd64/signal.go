@@ -2,10 +2,10 @@ package amd64
 
 import "unsafe"
 
-// What Linux puts on a thread's stack for a signal, as far as it is the CPU's
+// The CPU's part of what Linux puts on a thread's stack for a signal
 // (arch/x86/include/uapi/asm/sigcontext.h).
 
-// RedZone is how many bytes below its stack pointer a function may use.
+// RedZone is the number of bytes below its stack pointer that a function may use.
 const RedZone = 128
 
 // SignalContext is struct sigcontext.
@@ -22,12 +22,12 @@ type SignalContext struct {
 	_                  [8]uint64
 }
 
-// ContextRegisters is how many words of a SignalContext, its first, are registers. The stack
-// pointer and the pc are the last of them.
+// ContextRegisters is the number of words at the start of a SignalContext that are registers. The
+// stack pointer and the pc are the last of them.
 const ContextRegisters = 17
 
-// Argument returns the register in which Go passes argument i, of those that are integers or
-// pointers; 0 from 9 on.
+// Argument returns the register in which Go passes argument i, if that is an integer or a pointer;
+// 0 from 9 on.
 func (c *SignalContext) Argument(i int) uintptr {
 	all := [...]uintptr{c.ax, c.bx, c.cx, c.di, c.si, c.r8, c.r9, c.r10, c.r11}
 	if uint(i) >= uint(len(all)) {
@@ -45,8 +45,8 @@ func (c *SignalContext) Save(f *TrapFrame) {
 	c.eflags, c.segments = f.RFLAGS, f.CS|f.SS<<48
 }
 
-// Load sets the registers of f, as far as a program may. It returns false if nothing can go
-// on at the pc that is then f's: IRETQ would fault in the kernel.
+// Load sets the registers of f, as far as a program may. It returns false if execution cannot
+// continue at the new pc, because IRETQ would fault in the kernel.
 func (c *SignalContext) Load(f *TrapFrame) bool {
 	const userFlags = 0x40dd5 // the bits of RFLAGS that a program may set
 	f.R8, f.R9, f.R10, f.R11 = c.r8, c.r9, c.r10, c.r11
@@ -60,16 +60,16 @@ func (c *SignalContext) Load(f *TrapFrame) bool {
 // RecordSize is the size in bytes of a trap record.
 const RecordSize = recordSize
 
-// Record is a trap record: what the tracer knows of a TrapFrame.
+// Record is a trap record: the part of a TrapFrame that the tracer knows.
 type Record [recordSize / 8]uintptr
 
-// MakeRecord makes the record of f for another trap and error code.
+// MakeRecord returns the record of f with another trap and error code.
 func (f *TrapFrame) MakeRecord(trap, code uintptr) Record {
 	return Record{f.FP, TrapMark, trap, code, f.PC, f.CS, f.RFLAGS, f.SP, f.SS}
 }
 
-// CallHandler makes f go on in a signal's handler, with three arguments, on the stack at sp,
-// where the return address is, and with the record for a frame.
+// CallHandler makes f continue in a signal's handler, with three arguments, on the stack at sp,
+// where the return address is, and with the record as its frame.
 func (f *TrapFrame) CallHandler(handler, sp, record, signal, info, context uintptr) {
 	const direction = 1 << 10
 	f.RFLAGS &^= direction | flagTrap

@@ -2,12 +2,11 @@ package amd64
 
 import "unsafe"
 
-// Running a function on another stack, such that a walk that starts there finds
-// the way back: the switch leaves a trap record on the new stack, with the
-// vector VectorCall, as a trap would.
+// Running a function on another stack so that a walk that starts there finds its way back: the
+// switch leaves a trap record on the new stack, with the vector VectorCall, as a trap would.
 
-// VectorCall is the vector in the record of a switch that no trap made. It
-// equals the tracer's constant of that name; the kernel checks that at compile time.
+// VectorCall is the vector in the record of a switch that no trap caused. It equals the tracer's
+// constant of that name; the kernel checks that at compile time.
 const VectorCall = 256
 
 // OnStack calls f(arg) on the stack lo <= address < top and returns when f
@@ -24,9 +23,8 @@ func onStack(top, f, arg uintptr)
 // onStackCode bounds onStack.
 func onStackCode() (lo, hi uintptr)
 
-// FramePointer returns RBP: the address of the caller's frame record, at which
-// lies its own caller's frame pointer and, 8 bytes up, its return address. The
-// caller must not be inlined.
+// FramePointer returns RBP: the address of the caller's frame record, which holds the frame pointer
+// of the caller's caller and, 8 bytes up, the return address. The caller must not be inlined.
 func FramePointer() uintptr
 
 // FrameRecord reads a frame record: the saved frame pointer and the return address.
@@ -35,6 +33,6 @@ func FrameRecord(fp uintptr) (saved, ra uintptr) {
 	return p[0], p[1]
 }
 
-// Pointer makes a pointer of an address of the machine. Such memory is no part of
-// Go's heap; nothing moves or frees it. Any context.
+// Pointer converts a machine address to a pointer. Such memory is no part of Go's heap; nothing
+// moves or frees it. Any context.
 func Pointer(a uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }

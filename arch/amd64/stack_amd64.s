@@ -21,9 +21,9 @@ TEXT ·onStack(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ	arg+16(FP), BX
 	MOVQ	(SP), SI
 	LEAQ	8(SP), DI
-	// Stores, not pushes: the assembler keeps count of pushes, and the count
-	// means nothing on a new stack. The record is whole before SP leads to it, so a
-	// trap between the changes of SP and BP finds it (see AtEntry).
+	// Stores, not pushes: the assembler counts pushes, and the count means nothing on a new stack.
+	// The record is complete before SP leads to it, so a trap between the changes of SP and BP
+	// finds it (see AtEntry).
 	MOVQ	$0, -8(AX)
 	MOVQ	DI, -16(AX)
 	MOVQ	$0, -24(AX)
@@ -54,7 +54,7 @@ TEXT ·onStackCode(SB), NOSPLIT|NOFRAME, $0-16
 
 // func beginStack(last, top, f uintptr)
 //
-// The new stack, from the top down: every trace ends with the record at last.
+// The new stack, from the top down; every trace ends with the record at last.
 //
 //	0   return address: none
 //	0   frame pointer: none   <- last, BP
@@ -66,7 +66,7 @@ TEXT ·beginStack(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ	f+16(FP), DX
 	MOVQ	$0, 0(BX)
 	MOVQ	$0, 8(BX)
-	JMP	outermost	// (vet takes what follows for a clobbered frame pointer, but behind a jump)
+	JMP	outermost	// (vet takes what follows for a clobbered frame pointer, except after a jump)
 
 outermost:
 	MOVQ	BX, BP

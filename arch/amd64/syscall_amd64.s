@@ -16,8 +16,8 @@ slow: \
 	WRMSR; \
 done:
 
-// syscallEntry: RCX is the thread's RIP, R11 its RFLAGS, RSP and all the rest its
-// own. It makes a TrapFrame at the top of the kernel stack, as a trap would:
+// syscallEntry: RCX is the thread's RIP, R11 its RFLAGS, and RSP and all others are still the
+// thread's. It makes a TrapFrame at the top of the kernel stack, as a trap would:
 //
 //	SS        <- top of the kernel stack
 //	RSP
@@ -34,8 +34,8 @@ done:
 //	0         <- the TrapFrame that the handler gets (guard)
 //	16 bytes for the handler's arguments
 //
-// The FPU's registers are not saved: the ABI gives them to the callee, and Go's
-// system call functions are calls. The kernel leaves X15 zero, as Go wants it.
+// The FPU's registers are not saved: the ABI gives them to the callee, and Go's system call
+// functions are calls. The kernel leaves X15 zero, as Go requires.
 
 // func syscallEntry()
 TEXT ·syscallEntry(SB), NOSPLIT|NOFRAME, $0
@@ -109,15 +109,14 @@ TEXT ·syscallEntry(SB), NOSPLIT|NOFRAME, $0
 	JMP	·trapLeave(SB)
 
 nested:
-	// Kernel code has strayed into a function that makes a system call. There is
-	// no handler for that: it is a fault of the kernel. Or GS is wrong (see Repaired).
+	// Kernel code has strayed into a function that makes a system call. There is no handler for
+	// that: it is a fault of the kernel. Or GS is wrong (see Repaired).
 	UNDEF
 
 // func resume(f *TrapFrame, fpu uintptr, control uint64)
 //
-// The stack pointer goes to the TrapFrame itself, wherever it lies, and walks up
-// through it; IRETQ then takes the last five words. Interrupts are off, and an NMI
-// has a stack of its own.
+// The stack pointer goes to the TrapFrame itself, wherever it lies, and moves up through it; IRETQ
+// then takes the last five words. Interrupts are off, and an NMI has a stack of its own.
 TEXT ·resume(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ	f+0(FP), BX
 	MOVQ	fpu+8(FP), DI
@@ -138,7 +137,7 @@ control:
 	FLDCW	4(AX)
 	XORPS	X15, X15
 regs:
-	MOVL	$0, CPU_depth(GS)	// the traps from which the kernel does not return to here
+	MOVL	$0, CPU_depth(GS)	// drops the traps that end here instead of returning
 	MOVQ	BX, SP
 	ADDQ	$8, SP			// guard
 	POPQ	AX
@@ -176,8 +175,8 @@ TEXT ·entryCode(SB), NOSPLIT|NOFRAME, $0-24
 
 // func WaitForInterrupt()
 //
-// STI takes effect behind the next instruction, so no interrupt comes between it
-// and HLT (SDM Vol. 2B, STI).
+// STI takes effect after the next instruction, so no interrupt comes between it and HLT (SDM Vol.
+// 2B, STI).
 TEXT ·WaitForInterrupt(SB), NOSPLIT|NOFRAME, $0-0
 	STI
 	HLT
@@ -186,7 +185,7 @@ TEXT ·WaitForInterrupt(SB), NOSPLIT|NOFRAME, $0-0
 
 // func haltAt() uintptr
 //
-// The address of the HLT above, behind STI, which is one byte.
+// The address of the HLT above, after STI, which is one byte.
 TEXT ·haltAt(SB), NOSPLIT|NOFRAME, $0-8
 	LEAQ	·WaitForInterrupt+1(SB), AX
 	MOVQ	AX, ret+0(FP)

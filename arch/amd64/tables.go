@@ -2,9 +2,9 @@ package amd64
 
 import "unsafe"
 
-// The descriptor tables: a flat GDT (long mode ignores base and limit), one TSS
-// for the seven interrupt stacks, and an IDT in which every one of the 256
-// vectors has an interrupt gate, so no trap can go unreported.
+// The descriptor tables: a flat GDT (long mode ignores base and limit), one TSS for the seven
+// interrupt stacks, and an IDT in which every one of the 256 vectors has an interrupt gate, so that
+// no trap can go unreported.
 
 // Selectors.
 const (
@@ -13,20 +13,20 @@ const (
 	selTSS  = 0x18
 )
 
-// tables are what the CPU needs in order to deliver a trap at all. Whoever writes over
-// them by mistake would end the machine without a word; so they have two pages of their own,
-// which the kernel makes read-only.
+// tables are what the CPU needs to deliver any trap. If somebody overwrote them by mistake, the
+// machine would end without a word; so they have two pages of their own, which the kernel makes
+// read-only.
 type tables struct {
 	// idt: 256 gates of 16 bytes (SDM Vol. 3A, figure 6-8).
 	idt [2 * 256]uint64
 	// gdt: null, 64-bit code, data, and the two halves of the TSS descriptor (SDM
 	// Vol. 3A, 3.4.5 and 7.2.3).
 	gdt [5]uint64
-	// cpu is the address of the CPU's record: by the GDT, a trap's entry finds it.
+	// cpu is the address of the CPU's record, which a trap's entry finds through the GDT.
 	cpu uintptr
 	// handler is the address of the kernel's handler of traps.
 	handler uintptr
-	// giveUp, kept and numKept are SaveKept's: a function, and what is kept twice.
+	// giveUp, kept and numKept belong to SaveKept: a function, and what is stored twice.
 	giveUp, kept, numKept uintptr
 	// tss in 32-bit units: its 64-bit fields are not 8-byte aligned (SDM Vol. 3A,
 	// figure 7-11).
@@ -40,7 +40,7 @@ const (
 	gdtData = 0x00cf93000000ffff // present, ring 0, data, writable, accessed
 )
 
-// The tables fill no more than two pages.
+// The tables must fit two pages.
 const _ = 2*PageSize - unsafe.Sizeof(tables{})
 
 func (c *CPU) tables() *tables {
@@ -56,7 +56,7 @@ func (c *CPU) TablePages() (lo, hi uintptr) {
 // LockTables says that the pages of the tables are read-only from now on. Early context.
 func (c *CPU) LockTables() { c.tablesLocked = true }
 
-// openTables lets the tables be written to until closeTables, which takes what it returns.
+// openTables makes the tables writable until closeTables, which takes its result.
 func (c *CPU) openTables() (cr0 uint64) {
 	if c.tablesLocked {
 		cr0 = ReadCR0()
@@ -82,8 +82,8 @@ func lgdt(base, limit uintptr)
 func lidt(base, limit uintptr)
 func ltr(sel uintptr)
 
-// LoadTables fills and loads GDT, TSS and IDT. From here on every trap reaches
-// the handler. The interrupt stacks must have been set with SetIST. Early context.
+// LoadTables fills and loads GDT, TSS and IDT. From then on every trap reaches the handler. The
+// interrupt stacks must have been set with SetIST. Early context.
 func LoadTables() {
 	c := ThisCPU()
 	all := c.tables()
@@ -94,7 +94,7 @@ func LoadTables() {
 	all.gdt[1], all.gdt[2] = gdtCode, gdtData
 	all.gdt[3] = (size - 1) | (t&0xffffff)<<16 | 0x89<<40 | (t>>24&0xff)<<56
 	all.gdt[4] = t >> 32
-	setCR4(wantedCR4()) // first: the entry of a trap needs it
+	setCR4(wantedCR4()) // first, because the entry of a trap needs it
 	lgdt(uintptr(unsafe.Pointer(&all.gdt)), unsafe.Sizeof(all.gdt)-1)
 	ltr(selTSS)
 
@@ -107,8 +107,8 @@ func LoadTables() {
 	lidt(uintptr(unsafe.Pointer(&all.idt)), unsafe.Sizeof(all.idt)-1)
 }
 
-// wantedCR4 returns the bits of CR4 for machine checks and for quick changes of the FS base, as
-// far as the CPU has them.
+// wantedCR4 returns the bits of CR4 for machine checks and for fast changes of the FS base, as far
+// as the CPU has them.
 func wantedCR4() (bits uint64) {
 	const (
 		hasMachineCheck = 1 << 7 // CPUID.1:EDX
@@ -134,8 +134,8 @@ func (t *tables) setGate(v int, entry uintptr, ist int) {
 	t.idt[2*v+1] = e >> 32
 }
 
-// ClearGate makes a vector's gate not present, so that delivering it faults.
-// For the crash lab: a contributory exception without a gate is a double fault.
+// ClearGate makes a vector's gate not present, so that delivering it faults. It is for the crash
+// lab: a contributory exception without a gate is a double fault.
 func ClearGate(v uint8) {
 	c := ThisCPU()
 	cr0 := c.openTables()
@@ -159,7 +159,7 @@ func (c *CPU) SetIST(slot int, lo, top uintptr) {
 	c.closeTables(cr0)
 }
 
-// IST returns what SetIST set.
+// IST returns the values that SetIST set.
 func (c *CPU) IST(slot int) (lo, top uintptr) {
 	i := tssIST + 2*(slot-1)
 	t := c.tables()

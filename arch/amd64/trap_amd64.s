@@ -1,17 +1,17 @@
 #include "textflag.h"
 #include "go_asm.h"
 
-// BRANCHES turns the records of branches on or off (branch.go), by value. It uses AX, CX and DX.
+// BRANCHES turns recording of branches on or off (branch.go), by value. It uses AX, CX and DX.
 #define BRANCHES(value) \
 	MOVL	·branchMSR(SB), CX; \
 	MOVL	value(SB), AX; \
 	MOVL	value+4(SB), DX; \
 	WRMSR
 
-// From an interrupt gate to the kernel's Go handler and back. Every gate has an
-// IST slot, so the CPU has switched to a stack of its own and pushed SS, RSP,
-// RFLAGS, CS and RIP there whatever the interrupted stack was like. The stub in
-// vectors_amd64.s has pushed the error code (0 if there is none) and the vector.
+// From an interrupt gate to the kernel's Go handler and back. Every gate has an IST slot, so the
+// CPU has switched to that stack and pushed SS, RSP, RFLAGS, CS and RIP there, whatever state the
+// interrupted stack was in. The stub in vectors_amd64.s has pushed the error code (0 if there is
+// none) and the vector.
 //
 // trapEntry makes the rest of a TrapFrame:
 //
@@ -38,12 +38,12 @@ TEXT ·trapEntry(SB), NOSPLIT|NOFRAME, $0
 	CMPQ	(const_gateSize+landing_ss)(SP), $const_selData
 	JNE	free
 
-	// A trap is being handled on this stack: the CPU has written the new one's words over the
-	// old one's. They are moved below what was interrupted, if that is on this stack, with a
-	// landing of their own, and the old ones are put back: so the old trap's handler can go on,
-	// and a walk gets past it. If the handler has gone to another stack, how deep it has been
-	// here is not known: they go to the middle. They stay if the handler does not come back
-	// any more, as the kernel has resumed a thread, or has run out of its stack.
+	// A trap is already being handled on this stack: the CPU has written the new trap's words over
+	// the old one's. They are moved below what was interrupted, if that is on this stack, with a
+	// landing of their own, and the old words are restored. So the old trap's handler can go on,
+	// and a walk gets past it. If the handler has gone to another stack, its depth here is not
+	// known, so the words go to the middle. They stay where they are if the handler will not
+	// return, because the kernel has resumed a thread, or has run out of its stack.
 	//
 	// Up to the push of the mark, SP leads to the words from the vector up, wherever they are.
 	MOVQ	AX, (const_gateSize+landing_ax)(SP)
@@ -54,7 +54,7 @@ TEXT ·trapEntry(SB), NOSPLIT|NOFRAME, $0
 	MOVQ	(tables_cpu-tables_gdt)(CX), AX
 	CMPL	CPU_depth(AX), $0
 	MOVQ	SP, BX			// where the words are
-	MOVQ	SP, AX			// where they are to be
+	MOVQ	SP, AX			// where they belong
 	JEQ	move
 
 	MOVQ	(tables_cpu-tables_gdt)(CX), CX
@@ -145,8 +145,8 @@ free:
 	MOVQ	CR2, AX
 	PUSHQ	AX
 
-	// The CPU's record, from behind the GDT. GS may be the program's (see percpu.go), and
-	// is set below.
+	// The CPU's record, through the memory after the GDT. GS may be the program's (see percpu.go),
+	// and is set below.
 	SUBQ	$16, SP
 	BYTE	$0x0f; BYTE $0x01; BYTE $0x44; BYTE $0x24; BYTE $0x06	// SGDT 6(SP): limit, base
 	MOVQ	8(SP), R13		// it stays there until the handler is called
@@ -154,7 +154,7 @@ free:
 	MOVQ	(tables_cpu-tables_gdt)(R13), SI
 	MOVQ	SI, CPU_self(SI)
 
-	// Up to here only the stub and a jump or two have taken the places of the program's branches.
+	// Up to here only the stub and a jump or two have replaced the program's branches.
 	CMPL	CPU_branches(SI), $const_branchesOn
 	JNE	unrecorded
 	CMPQ	16(BP), $const_VectorIRQ
@@ -170,11 +170,11 @@ sound:
 	CMPQ	16(BP), $const_VectorUD
 	JNE	known
 	PUSHQ	SI
-	CALL	·restore(SB)		// the code that is no code may be the kernel's
+	CALL	·restore(SB)		// the invalid opcode may be in the kernel's code
 	POPQ	SI
 known:
 
-	// FS and the g of whatever was interrupted are not the kernel's.
+	// FS and the g of the interrupted code are not the kernel's.
 	CMPL	·hasFSGSBASE(SB), $0
 	JEQ	readslow
 	BYTE	$0xf3; BYTE $0x48; BYTE $0x0f; BYTE $0xae; BYTE $0xc0	// RDFSBASE AX
@@ -223,7 +223,7 @@ enter:
 	SUBQ	$(512+16), SP
 	FXSAVE64 16(SP)
 
-	// What the CPU has pushed, for a trap inside this one; SS, which says so, comes last.
+	// What the CPU pushed, for a trap inside this one; SS, which marks it as valid, comes last.
 	MOVUPS	24(BP), X0
 	MOVUPS	X0, (const_recordSize+landing_error)(BP)
 	MOVUPS	40(BP), X0
@@ -236,8 +236,8 @@ enter:
 	CALL	CX
 	FXRSTOR64 16(SP)
 
-	// A fixed-up load goes on without IRETQ (see Resume): by a RET to the address
-	// that is put on the interrupted stack here, below RSP, where nothing is.
+	// A fixed-up load continues without IRETQ (see Resume): by a RET to the address that is put on
+	// the interrupted stack here, below RSP, where nothing is.
 	CMPQ	40(BP), $0		// CS
 	JNE	undo
 	MOVQ	56(BP), AX		// RSP
@@ -245,7 +245,7 @@ enter:
 	MOVQ	CX, -8(AX)
 
 undo:
-	// Undo, from the bottom. BP is what it was at the call.
+	// Undo, from the bottom. BP is as it was at the call.
 	MOVQ	$0, (const_recordSize+landing_ss)(BP)
 	LEAQ	-(17*8)(BP), SP
 	DECL	CPU_depth(GS)
@@ -253,7 +253,7 @@ undo:
 	CMPL	CPU_branches(GS), $const_branchesHeld
 	JNE	inside
 	BRANCHES(·branchOn)
-	MOVL	$const_branchesOn, CPU_branches(GS)	// behind it, for an NMI in between
+	MOVL	$const_branchesOn, CPU_branches(GS)	// after it, because of an NMI in between
 inside:
 	POPQ	DI			// guard
 	MOVQ	DI, (CPU_g+const_gStackGuard0*8)(GS)
@@ -291,8 +291,8 @@ leave:
 plain:
 	JMP	·trapReturn(SB)
 
-// trapLeave takes the record down. It is a function of its own so that AtEntry
-// knows its instructions: an NMI may strike between any two.
+// trapLeave takes the record down. It is a separate function so that AtEntry knows its
+// instructions: an NMI may strike between any two.
 //
 //	+0	5D			POPQ BP
 //	+1	48 83 C4 18		ADDQ $24, SP
@@ -302,8 +302,8 @@ TEXT ·trapLeave(SB), NOSPLIT|NOFRAME, $0
 	ADDQ	$24, SP			// TrapMark, vector, error
 	IRETQ
 
-// trapReturn does it without IRETQ. The word with RIP, which trapEntry has put below
-// the interrupted stack, counts only from the last instruction but one on.
+// trapReturn does it without IRETQ. The word with RIP, which trapEntry put below the interrupted
+// stack, counts only from the last instruction but one on.
 //
 //	+0	5D			POPQ BP
 //	+1	48 83 C4 18		ADDQ $24, SP
@@ -319,9 +319,9 @@ TEXT ·trapReturn(SB), NOSPLIT|NOFRAME, $0
 
 // func nmiEntry()
 //
-// An NMI cannot be held off by CLI. While a trace is written it is counted and
-// dropped here; the panic stages have given it a stack of its own for that, since the
-// one of the NMI may hold what the trace is about.
+// CLI does not block an NMI. While a trace is written, NMIs are counted and dropped here; the panic
+// stages have given them another stack for that, because the NMI's own stack may hold what the
+// trace is about.
 //
 //	+0	83 3D rel32 00		CMPL
 //	+7	75 05			JNE
@@ -340,8 +340,8 @@ drop:
 
 // func fpuEntry()
 //
-// #UD and #NM may come from the entry code itself, if somebody has changed a control
-// register: the FPU's instructions below would make them again. They are put right first.
+// #UD and #NM may come from the entry code itself, if somebody has changed a control register:
+// the FPU's instructions below would cause them again. So the registers are corrected first.
 //
 //	+0	50			PUSHQ AX
 //	...
@@ -351,7 +351,7 @@ TEXT ·fpuEntry(SB), NOSPLIT|NOFRAME, $0
 	PUSHQ	AX
 	MOVQ	·rightCR4(SB), AX
 	TESTQ	AX, AX
-	JEQ	cr0			// not known yet
+	JEQ	cr0			// not set yet
 	MOVQ	AX, CR4
 cr0:
 	MOVQ	CR0, AX

@@ -1,16 +1,15 @@
 package amd64
 
-// Access to memory that a program has named in a system call. The address may be
-// anything, so a fault in these functions is an answer: the trap handler asks
-// UserFixup and resumes there. So it is with registers that the CPU may not have.
+// Access to memory that a program names in a system call. The address may be anything, so a fault
+// in these functions is an answer: the trap handler asks UserFixup and resumes there. The same goes
+// for registers that the CPU may not have.
 
-// CopyUser copies n bytes from one address to another and returns how many were
-// not copied because an access faulted. The ranges do not overlap, or to is below
-// from. Kernel context.
+// CopyUser copies n bytes from one address to another and returns how many were not copied because
+// an access faulted. The ranges must not overlap, unless to is below from. Kernel context.
 func CopyUser(to, from, n uintptr) (left uintptr)
 
-// FillUser fills n bytes with word, and what is no whole word with its lowest byte,
-// and returns how many bytes could not be written.
+// FillUser fills n bytes with word, and an incomplete word at the end with its lowest byte, and
+// returns how many bytes could not be written.
 func FillUser(to, n uintptr, word uint64) (left uintptr)
 
 // LoadUser32 reads four bytes; ok is false if that faults.
@@ -19,17 +18,17 @@ func LoadUser32(a uintptr) (v uint32, ok bool)
 // LoadUser64 reads eight bytes; ok is false if that faults.
 func LoadUser64(a uintptr) (v uint64, ok bool)
 
-// StoreUser64 writes eight bytes and returns whether that was possible.
+// StoreUser64 writes eight bytes and reports whether that was possible.
 func StoreUser64(a uintptr, v uint64) (ok bool)
 
-// StoreUser32 writes four bytes and returns whether that was possible.
+// StoreUser32 writes four bytes and reports whether that was possible.
 func StoreUser32(a uintptr, v uint32) (ok bool)
 
-// TryReadMSR reads a model-specific register; ok is false if the CPU does not have it, or a hypervisor does not give it.
-// Early and kernel context, when traps are handled.
+// TryReadMSR reads a model-specific register; ok is false if the CPU does not have it, or a
+// hypervisor does not provide it. Early and kernel context, when traps are handled.
 func TryReadMSR(msr uint32) (v uint64, ok bool)
 
-// TryWriteMSR writes one and returns whether that was possible.
+// TryWriteMSR writes one and reports whether that was possible.
 func TryWriteMSR(msr uint32, v uint64) (ok bool)
 
 func userFixups() (rangeLo, rangeFault, wordLo, wordFault uintptr)

@@ -3,8 +3,8 @@
 // Copies to and from addresses that may fault. Leaves without frames: SP is the
 // same at every instruction, so the fault functions can return in their place.
 
-// The first two count in CX units of R8 bytes, behind which R9 bytes follow, and keep
-// the address of their result in R10: so one fault function serves both.
+// The first two count in CX units of R8 bytes, followed by R9 bytes, and keep the address of their
+// result in R10, so that one fault function serves both.
 
 // func CopyUser(to, from, n uintptr) (left uintptr)
 TEXT ·CopyUser(SB), NOSPLIT|NOFRAME, $0-32
@@ -49,7 +49,7 @@ TEXT ·rangeFault(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ	CX, (R10)
 	RET
 
-// These functions of a word keep the address of their result's ok in DI.
+// The functions for one word keep the address of their result's ok in DI.
 
 // func LoadUser32(a uintptr) (v uint32, ok bool)
 TEXT ·LoadUser32(SB), NOSPLIT|NOFRAME, $0-13

@@ -13,7 +13,7 @@
 //	68 nn 00 00 00  PUSHQ $vector
 //	E9 rel32        JMP ·trapEntry(SB)
 
-// V is a vector without error code, E one with it, F one that the FPU may have made.
+// V is a vector without error code, E one with it, F one that the FPU may cause.
 #define V(n) BYTE $0x6a; BYTE $0; BYTE $0x68; LONG $(n); JMP ·trapEntry(SB)
 #define F(n) BYTE $0x6a; BYTE $0; BYTE $0x68; LONG $(n); JMP ·fpuEntry(SB)
 #define E(n) BYTE $0x68; LONG $(n); JMP ·trapEntry(SB); BYTE $0x90; BYTE $0x90

@@ -2,13 +2,12 @@ package pc
 
 import "github.com/zeroframe/zeroframe/arch/amd64"
 
-// The local APIC (SDM Vol. 3A, chapter 10): the one interrupt source that needs no chip
-// set. Registers are 32 bits wide. In xAPIC mode they are 16 bytes apart, in an uncached page; in
-// x2APIC mode (10.12) they are model-specific registers, and CPUs have IDs of 32 bits.
+// The local APIC (SDM Vol. 3A, chapter 10): the one interrupt source that needs no chip set.
+// Registers are 32 bits wide. In xAPIC mode they are 16 bytes apart, in an uncached page; in x2APIC
+// mode (10.12) they are model-specific registers, and CPUs have IDs of 32 bits.
 //
-// The mode is the one that firmware has left: it has its reasons, and there are CPUs that do not
-// go back (IA32_XAPIC_DISABLE_STATUS). Without a reason of the firmware's, a CPU above ID 254 is
-// one.
+// The mode stays as firmware left it: firmware has its reasons, and some CPUs cannot go back
+// (IA32_XAPIC_DISABLE_STATUS). A CPU above ID 254 is a reason to change to x2APIC mode.
 
 // Offsets of registers in the APIC's page, in bytes.
 const (
@@ -38,18 +37,18 @@ const (
 	softwareEnable = 1 << 8
 )
 
-// vectorSpurious is the vector of interrupts that were withdrawn; they get no EOI.
+// vectorSpurious is the vector of withdrawn interrupts; they get no EOI.
 const vectorSpurious = 0xff
 
 // apic is the address of the local APIC's registers, 0 as long as they cannot be used. Set
 // once at boot.
 var apic uintptr
 
-// x2APIC is set in x2APIC mode, which is one for all CPUs. wantX2APIC is set if there is a CPU that
-// xAPIC mode cannot name. Set once at boot.
+// x2APIC is set in x2APIC mode, which all CPUs share. wantX2APIC is set if there is a CPU that
+// xAPIC mode cannot address. Set once at boot.
 var x2APIC, wantX2APIC bool
 
-// readAPIC reads the register with that offset.
+// readAPIC reads the register at that offset.
 func readAPIC(reg uintptr) uint32 {
 	if x2APIC {
 		return uint32(readMSR(msrX2APIC + uint32(reg>>4)))
@@ -57,7 +56,7 @@ func readAPIC(reg uintptr) uint32 {
 	return amd64.Load32(apic + reg)
 }
 
-// writeAPIC writes it.
+// writeAPIC writes the register at that offset.
 func writeAPIC(reg uintptr, v uint32) {
 	if x2APIC {
 		writeMSR(msrX2APIC+uint32(reg>>4), uint64(v))
@@ -84,9 +83,9 @@ func InterruptRegisters() (base uintptr, ok bool) {
 	return base, base != 0
 }
 
-// StartInterrupts turns the local interrupt controller on, and its input LINT1 into the NMI
-// that it is on every PC (firmware does the same, but not microvm's). base is
-// InterruptRegisters', mapped, uncached. Early context.
+// StartInterrupts turns the local interrupt controller on, and makes its input LINT1 an NMI, as on
+// every PC (firmware does the same, except microvm's). base is the page from InterruptRegisters,
+// mapped uncached. Early context.
 func StartInterrupts(base uintptr) {
 	apic = base
 	x2APIC = wantX2APIC || readMSR(amd64.MSRAPICBase)&(x2Enable|globalEnable) == x2Enable|globalEnable
@@ -94,8 +93,8 @@ func StartInterrupts(base uintptr) {
 	writeAPIC(apicLINT1, deliverNMI)
 }
 
-// JoinInterrupts turns on the local interrupt controller of a CPU that has been started. The
-// board's NMI is the first CPU's alone. Early context.
+// JoinInterrupts turns on the local interrupt controller of a CPU that was started. Only the first
+// CPU gets the board's NMI. Early context.
 func JoinInterrupts() {
 	v := readMSR(amd64.MSRAPICBase)
 	switch was := v&x2Enable != 0; {
@@ -138,9 +137,9 @@ func InterruptSelf(number uint8) {
 	amd64.Store32(apic+apicICRLow, shorthandSelf|levelAssert|uint32(number))
 }
 
-// command has the local APIC send something to the CPU with that ID, once what it has sent before
-// is gone; it waits no longer than that takes. In x2APIC mode there is nothing to wait for; but
-// the write might overtake what has been stored for the other CPU to see (10.12.3).
+// command makes the local APIC send something to the CPU with that ID, once its previous message is
+// gone; it waits no longer than that takes. In x2APIC mode there is nothing to wait for, but the
+// write might overtake stores that the other CPU must see (10.12.3).
 func command(id, what uint32) {
 	if x2APIC {
 		amd64.Fence()
@@ -166,8 +165,8 @@ func ThisID() uint32 {
 // The first CPU would start its firmware instead. LocalInterrupts.
 func InitCPU(id uint32) { command(id, deliverINIT|levelAssert) }
 
-// StartCPU starts that CPU in 16-bit mode, at the beginning of a page below 1 MiB. One that runs
-// does not care. LocalInterrupts.
+// StartCPU starts that CPU in 16-bit mode, at the start of a page below 1 MiB. A running CPU
+// ignores it. LocalInterrupts.
 func StartCPU(id uint32, page uintptr) { command(id, deliverStartup|levelAssert|uint32(page>>12)) }
 
 // InterruptCPU sends the CPU with that ID an interrupt of the given number. LocalInterrupts.
@@ -190,15 +189,16 @@ func EndOfInterrupt(number uint8) {
 	}
 }
 
-// InterruptMessage returns what a device writes, and where, to interrupt this CPU: the local
-// APIC behind the address takes the data for a vector (SDM Vol. 3A, 10.11). The address has room for
-// IDs up to 255, in either mode. LocalInterrupts.
+// InterruptMessage returns what a device writes, and where, to interrupt this CPU: the local APIC
+// at the address takes the data as a vector (SDM Vol. 3A, 10.11). The address has room for IDs up
+// to 255, in either mode. LocalInterrupts.
 func InterruptMessage(number uint8) (address, data uint32) {
 	_, ebx, _, _ := amd64.CPUID(1, 0)
 	return MessageAddress(ebx >> 24), uint32(number)
 }
 
-// MessageAddress returns where a device writes an InterruptMessage for the CPU of that ID, 255 at most.
+// MessageAddress returns where a device writes an InterruptMessage for the CPU of that ID, 255 at
+// most.
 func MessageAddress(id uint32) uint32 {
 	const messages = 0xfee00000 // destination in bits 12 to 19; edge-triggered, fixed: all 0
 	return messages | id<<12

@@ -2,25 +2,25 @@ package pc
 
 import "github.com/zeroframe/zeroframe/arch/amd64"
 
-// How fast the time stamp counter (TSC) and the APIC's timer count. All counters
-// of the machine are read at the two ends of a short window and in its middle. A
-// reading of a counter stands between two of the TSC, and of several the one with
-// the least between them counts, since an emulator's host may take the processor
-// away for milliseconds anywhere. The two halves must agree, or the window is
-// measured anew: that also finds a PIT that has wrapped unseen, and a counter that jumps.
+// The frequencies of the time stamp counter (TSC) and of the APIC's timer. All counters of the
+// machine are read at the two ends of a short window and in its middle. Each reading of a counter
+// is taken between two of the TSC, and of several readings the one with the smallest gap counts,
+// because an emulator's host may take the processor away for milliseconds at any point. The two
+// halves must agree, or the window is measured again: that also finds a PIT that has wrapped
+// unseen, and a counter that jumps.
 //
-// What says how fast the TSC is, is believed in the order of the constants below, if something
-// that was measured is within 2 % of it. Where no two agree, what was measured comes before what is
-// only stated, and the HPET, which states its own frequency, before the others. The local APIC's
-// timer is a reference only under TCG and KVM, whose source says that it counts at 1 GHz.
+// A stated frequency of the TSC is believed, in the order of the constants below, if a measurement
+// is within 2 % of it. If no two agree, measurements come before statements, and the HPET, which
+// states its own frequency, before the others. The local APIC's timer is a reference only under TCG
+// and KVM, whose source says that it counts at 1 GHz.
 //
-// The PIT is not gated by port 0x61, as is usual: -M microvm does not have that
-// port. It runs free, and its status and count show whether it is there.
+// The PIT is not gated by port 0x61, as is usual, because -M microvm does not have that port. It
+// runs free, and its status and count show whether it exists.
 
-// reference is what the TSC is measured against.
+// reference is a clock that the TSC is measured against.
 type reference uint8
 
-// In the order in which they are believed.
+// In the order of trust.
 const (
 	refCPUID      reference = iota // leaf 0x15, with its crystal
 	refHypervisor                  // leaf 0x40000010
@@ -46,7 +46,7 @@ var refs = [refNone]struct {
 	refPIT:        {"PIT", 1<<16 - 1},
 }
 
-// verdict is what became of a reference.
+// verdict is the result of checking a reference.
 type verdict uint8
 
 const (
@@ -59,7 +59,7 @@ const (
 	taken
 )
 
-// verdictText is what [CounterCheck] says of it. Never written.
+// verdictText is [CounterCheck]'s text for each verdict. Never written.
 var verdictText = [...]string{notThere: "is not there", still: "stands still", impossible: "names an impossible period",
 	uneven: "counts unevenly", says: "says", agrees: "", taken: ""}
 
@@ -67,19 +67,19 @@ var verdictText = [...]string{notThere: "is not there", still: "stands still", i
 var (
 	usedRef  = refNone        // what the TSC was measured against
 	verdicts [refNone]verdict // of each reference
-	measured [refNone]uint64  // Hz of the TSC by each, 0 if that is unknown
+	measured [refNone]uint64  // Hz of the TSC by each, 0 if unknown
 )
 
-// MeasureCounter returns the frequency of ReadTSC's counter. It takes 11 ms, or less where
-// the machine allows exact readings. mapped says that AlarmRegisters are. Early context, interrupts
-// off, after FindCPUs, MaskInterrupts and StartInterrupts.
+// MeasureCounter returns the frequency of ReadTSC's counter. It takes 11 ms, or less if the machine
+// allows exact readings. mapped says that AlarmRegisters are mapped. Early context, interrupts off,
+// after FindCPUs, MaskInterrupts and StartInterrupts.
 func MeasureCounter(mapped bool) (hz uint64) {
 	hz, apicHz, usedRef = calibrate(mapped)
 	return hz
 }
 
-// CounterReference returns what MeasureCounter has measured against, or "" if there was nothing: then
-// the frequency that it has returned is a guess. Any context, after MeasureCounter.
+// CounterReference returns what MeasureCounter measured against, or "" if there was nothing: then
+// the frequency is a guess. Any context, after MeasureCounter.
 func CounterReference() string {
 	if usedRef == refNone {
 		return ""
@@ -87,10 +87,10 @@ func CounterReference() string {
 	return refs[usedRef].name
 }
 
-// CounterCheck returns what became of reference number i: its name, what is wrong with it, "" if it
-// agrees, and its frequency in Hz if that is what is wrong. found is false for what the machine does
-// not have, and for what CounterReference names; more is false behind the last. Any context, after
-// MeasureCounter.
+// CounterCheck returns the verdict on reference number i: its name, what is wrong with it, "" if it
+// agrees, and its frequency in Hz if that is what is wrong. found is false if the machine does not
+// have it, and for the one that CounterReference names; more is false after the last. Any context,
+// after MeasureCounter.
 func CounterCheck(i int) (name, wrong string, hz uint64, found, more bool) {
 	if uint(i) >= uint(refNone) {
 		return "", "", 0, false, false
@@ -111,17 +111,16 @@ const (
 
 	window      = 10_000_000 // ns between the ends
 	shortWindow = 500_000    // ns, if readings are exact
-	exactness   = 10_000     // a window is long enough if it is so many times a reading's
+	exactness   = 10_000     // a window is long enough if it is that many times a reading
 
-	readings = 8 // of a counter at each point, of which the best counts
+	readings = 8 // of a counter at each point, of which the best one counts
 	attempts = 20
-	// looks is how often all counters are read for a window to be over: many times as often as it
-	// takes, so that only a counter that has stopped meets it.
+	// looks bounds how often all counters are read before a window must be over: many times what it
+	// takes, so that only a stopped counter reaches it.
 	looks = 1 << 20
 )
 
-// reading is what a counter showed when the TSC was at tsc, give or take half of
-// width.
+// reading is what a counter showed when the TSC was at tsc, plus or minus half of width.
 type reading struct {
 	tsc, width uint64
 	count      uint32
@@ -130,10 +129,10 @@ type reading struct {
 // point is a reading of each counter.
 type point [refNone]reading
 
-// machine is what there is to measure with.
+// machine is the set of clocks to measure with.
 type machine struct {
 	counts [refNone]bool
-	// hz is how fast each counts, 0 if that is unknown; of one that states the TSC's frequency, that.
+	// hz is the frequency of each, 0 if unknown; for one that states the TSC's frequency, that one.
 	hz    [refNone]uint64
 	hyper amd64.Hypervisor
 }
@@ -196,8 +195,8 @@ func survey(mapped bool) (m machine) {
 
 // moves reports whether a counter counts.
 func moves(r reference) bool {
-	// One tick of the PIT is many reads under an emulator that counts
-	// instructions, less than one on an ISA bus.
+	// One tick of the PIT is many reads under an emulator that counts instructions, but less than
+	// one on an ISA bus.
 	const enough = 400
 	first := count(r)
 	for i := 0; i < enough; i++ {
@@ -240,15 +239,16 @@ func (m *machine) read() (p point) {
 	return p
 }
 
-// keep takes a reading if it is better than the one before.
+// keep takes a reading if it is better than the previous one.
 func (r *reading) keep(before, after uint64, count uint32) {
 	if width := after - before; width < r.width {
 		*r = reading{before + width/2, width, count}
 	}
 }
 
-// after waits until so many halves of the window are over since a, by half of the clocks, and reads:
-// one that is wrong about its own frequency makes the window neither too long nor too short.
+// after waits until that many halves of the window have passed since a, by half of the clocks, and
+// then reads: so a clock that is wrong about its own frequency makes the window neither too long
+// nor too short.
 func (m *machine) after(a *point, halves uint64) point {
 	var passed [refNone]uint64
 	last, start := *a, amd64.ReadTSC()
@@ -260,7 +260,7 @@ func (m *machine) after(a *point, halves uint64) point {
 			ns := uint64(0)
 			switch {
 			case m.counts[r]:
-				// Wraps are seen by reading all the time.
+				// Continuous reading finds wraps.
 				now := count(r)
 				passed[r] += ticks(r, last[r].count, now)
 				last[r].count = now
@@ -286,14 +286,14 @@ func (m *machine) after(a *point, halves uint64) point {
 	return m.read()
 }
 
-// exact reports whether the APIC's timer has already been measured well enough, after ns.
-// It only decides where that timer can be expected to count at 1 GHz.
+// exact reports whether the APIC's timer has already been measured well enough, after ns. It only
+// matters where that timer can be expected to count at 1 GHz.
 func (m *machine) exact(a *point, tsc, ns, halves uint64) bool {
 	return m.counts[refAPIC] && m.hz[refAPIC] != 0 && 2*ns >= halves*shortWindow &&
 		2*(tsc-a[refAPIC].tsc) >= halves*exactness*a[refAPIC].width
 }
 
-// ticks returns how far a counter has come from a to b.
+// ticks returns how far a counter has advanced from a to b.
 func ticks(r reference, a, b uint32) uint64 { return uint64((b - a) & refs[r].mask) }
 
 // agree reports by which counters the TSC has the same rate in both halves, and whether by all.
@@ -304,14 +304,14 @@ func (m *machine) agree(a, b, c *point) (even [refNone]bool, all bool) {
 			continue
 		}
 		even[r] = steady(b[r].tsc-a[r].tsc, ticks(r, a[r].count, b[r].count), c[r].tsc-b[r].tsc, ticks(r, b[r].count, c[r].count)) &&
-			(r != refAPIC || c[r].count != 1<<32-1) // that has run out
+			(r != refAPIC || c[r].count != 1<<32-1) // it has run out
 		all = all && even[r]
 	}
 	return even, all
 }
 
-// steady reports whether two stretches have the same rate within 1 %, TSC ticks
-// against ticks of a counter, each of which may be counted one too many or few.
+// steady reports whether two stretches have the same rate within 1 %: TSC ticks per ticks of a
+// counter, each of which may be off by one.
 func steady(tsc1, n1, tsc2, n2 uint64) bool {
 	if n1 == 0 || n2 == 0 {
 		return false
@@ -321,9 +321,9 @@ func steady(tsc1, n1, tsc2, n2 uint64) bool {
 	return distance(r1, r2) <= r1/100+4*(r1/min(n1, n2))
 }
 
-// judge makes frequencies of the window from a to c, and verdicts. even is agree's: if no counter was
-// even, the host has taken the processor away in each attempt. A PIT wraps then, the others, which
-// count for seconds, do not.
+// judge computes frequencies from the window from a to c, and verdicts. even is agree's result: if
+// no counter was even, the host has taken the processor away in each attempt. Then a PIT wraps, but
+// the others, which count for seconds, do not.
 func (m *machine) judge(a, c *point, even *[refNone]bool) (tsc, apicRate uint64, ref reference) {
 	m.measure(a, c, even)
 	ref = refNone
@@ -365,8 +365,8 @@ func (m *machine) judge(a, c *point, even *[refNone]bool) (tsc, apicRate uint64,
 	return tsc, apicRate, ref
 }
 
-// measure notes what each reference says of the TSC. Those that count unevenly say nothing, unless all
-// do.
+// measure records what each reference says about the TSC. Uneven ones do not count, unless all are
+// uneven.
 func (m *machine) measure(a, c *point, even *[refNone]bool) {
 	some := *even != [refNone]bool{}
 	for r := range refNone {
@@ -396,7 +396,7 @@ func (m *machine) measure(a, c *point, even *[refNone]bool) {
 	}
 }
 
-// confirmed reports whether another reference, which counts, has measured what r says.
+// confirmed reports whether another, counting reference has measured what r says.
 func confirmed(r reference) bool {
 	for other := refFirst; other < refNone; other++ {
 		if measured[r] != 0 && other != r && measured[other] != 0 && near(measured[r], measured[other]) {
@@ -409,7 +409,7 @@ func confirmed(r reference) bool {
 // second is one second in nanoseconds.
 const second = 1_000_000_000
 
-// mulDiv returns a*b/den, rounded down, or 0 if that is no number of 64 bits.
+// mulDiv returns a*b/den, rounded down, or 0 if that does not fit in 64 bits.
 func mulDiv(a, b, den uint64) uint64 {
 	hi, lo := amd64.Mul64(a, b)
 	if hi >= den {
@@ -426,5 +426,5 @@ func distance(a, b uint64) uint64 {
 	return b - a
 }
 
-// near reports whether b is a within 2 %.
+// near reports whether b is within 2 % of a.
 func near(a, b uint64) bool { return distance(a, b) <= a/50 }

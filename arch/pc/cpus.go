@@ -6,21 +6,21 @@ import (
 	"github.com/zeroframe/zeroframe/arch/amd64"
 )
 
-// Which CPUs there are: ACPI's table of interrupt controllers tells (ACPI Specification 6.5,
-// 5.2.12), or where there is none, Intel's table of multiprocessors (MultiProcessor Specification
-// 1.4, chapter 4). Nothing in them is believed but what a checksum covers, and no length leads out
-// of what the first page tables map.
+// Finding the CPUs: from ACPI's table of interrupt controllers (ACPI Specification 6.5, 5.2.12), or
+// if there is none, from Intel's table of multiprocessors (MultiProcessor Specification 1.4,
+// chapter 4). Only what a checksum covers is believed, and no length may lead outside what the
+// first page tables map.
 
-// cpuList is what is found: the IDs of CPUs' local APICs.
+// cpuList is the result: the IDs of CPUs' local APICs.
 type cpuList struct {
 	ids  *[amd64.MaxCPUs]uint32
-	wide bool // IDs of 32 bits can be had: the CPU has x2APIC mode
-	n    int  // how many there are in ids
-	more int  // how many it has no room for
-	far  int  // how many only x2APIC mode could reach, which the CPU does not have
+	wide bool // IDs of 32 bits are possible: the CPU has x2APIC mode
+	n    int  // number in ids
+	more int  // number of further ones
+	far  int  // number that only x2APIC mode could reach, which the CPU does not have
 }
 
-// add takes a CPU into the list, once.
+// add adds a CPU to the list, once.
 func (l *cpuList) add(id uint32) {
 	if id == broadcastX2 {
 		return
@@ -41,15 +41,14 @@ func (l *cpuList) add(id uint32) {
 	}
 }
 
-// addOld takes a CPU into the list whose entry has a byte for the ID: there, 0xff is no CPU's in
-// either mode.
+// addOld adds a CPU whose entry has one byte for the ID: there, 0xff is no CPU's in either mode.
 func (l *cpuList) addOld(id byte) {
 	if id != broadcastID {
 		l.add(uint32(id))
 	}
 }
 
-// needsX2APIC reports whether a CPU of the list can be reached in x2APIC mode only.
+// needsX2APIC reports whether a CPU of the list can be reached only in x2APIC mode.
 func (l *cpuList) needsX2APIC() bool {
 	for _, id := range l.ids[:l.n] {
 		if id >= broadcastID {
@@ -59,18 +58,17 @@ func (l *cpuList) needsX2APIC() bool {
 	return false
 }
 
-// What means all CPUs: the first ID that is no CPU's in xAPIC mode, and the one that is none's in
-// x2APIC mode.
+// The IDs that mean all CPUs: the first that is no CPU's in xAPIC mode, and the one that is no
+// CPU's in x2APIC mode.
 const (
 	broadcastID = 0xff
 	broadcastX2 = 0xffff_ffff
 )
 
-// FindCPUs lists the IDs of all CPUs' local APICs, in the order in which the firmware has them.
-// more is how many CPUs there are for which ids has no room, far how many have an ID that the
-// interrupt controller of this CPU cannot name; acpi says that ACPI has told of them. hint is where
-// the loader says that ACPI's root is, or 0. Early context, before StartInterrupts, while the first
-// page tables (4 GiB) are in use.
+// FindCPUs lists the IDs of all CPUs' local APICs, in the firmware's order. more is the number of
+// CPUs for which ids has no room, far the number whose ID this CPU's interrupt controller cannot
+// address; acpi says that ACPI listed them. hint is where the loader says that ACPI's root is, or
+// 0. Early context, before StartInterrupts, while the first page tables (4 GiB) are in use.
 func FindCPUs(hint uintptr, ids *[amd64.MaxCPUs]uint32) (n, more, far int, acpi bool) {
 	l := cpuList{ids: ids, wide: hasX2APIC()}
 	if l.byACPI(findRoot(hint)); l.n != 0 {
@@ -102,7 +100,7 @@ func biosAreas() [3]area {
 	return [...]area{{ebda, ebda + 1024}, {0x9fc00, 0xa0000}, {0xe0000, 0x100000}}
 }
 
-// bytesAt returns the n bytes at a, none if they are not all below 4 GiB, or in page 0.
+// bytesAt returns the n bytes at a, or none if they are not all below 4 GiB, or are in page 0.
 func bytesAt(a, n uintptr) []byte {
 	const lowest, highest = amd64.PageSize, 4 << 30
 	if a < lowest || a >= highest || n > highest-a {
@@ -126,14 +124,15 @@ func findRoot(hint uintptr) uintptr {
 	return 0
 }
 
-// rootSize is the length in bytes of the root pointer of ACPI 1.0, which all have (5.2.5.3).
+// rootSize is the length in bytes of the root pointer of ACPI 1.0, which all versions have
+// (5.2.5.3).
 const rootSize = 20
 
 func isRoot(b []byte) bool {
 	return len(b) >= rootSize && hasName(b, "RSD PTR ") && sum(b[:rootSize]) == 0
 }
 
-// byACPI reads the tables behind the root pointer.
+// byACPI reads the tables that the root pointer leads to.
 func (l *cpuList) byACPI(root uintptr) {
 	const revision, rsdt, xsdt, longSize = 15, 16, 24, 36
 	b := bytesAt(root, rootSize)
@@ -146,7 +145,7 @@ func (l *cpuList) byACPI(root uintptr) {
 	}
 	list, seen := tableAt(table, "RSDT", "XSDT"), false
 	if list != nil {
-		hpet = 0 // until a table tells of it
+		hpet = 0 // until a table names it
 	}
 	for uintptr(len(list)) >= tableHead+size {
 		a := uintptr(le32(list[tableHead:]))
@@ -168,7 +167,7 @@ func (l *cpuList) byACPI(root uintptr) {
 // tableHead is the length in bytes of the head of each of ACPI's tables (5.2.6).
 const tableHead = 36
 
-// tableAt returns the table at a if it has that name, or the other one, and its sum is right.
+// tableAt returns the table at a if it has one of the two names and its checksum is right.
 func tableAt(a uintptr, name, other string) []byte {
 	const length, most = 4, 1 << 20
 	head := bytesAt(a, tableHead)
@@ -208,7 +207,7 @@ func (l *cpuList) readMADT(b []byte) {
 	}
 }
 
-// readPointerMP reads the table that b, 16 bytes, leads to if it is the pointer to one.
+// readPointerMP reads the table that b, 16 bytes, points to, if b is such a pointer.
 func (l *cpuList) readPointerMP(b []byte) {
 	const table, length, head = 4, 4, 44
 	if len(b) < 16 || !hasName(b, "_MP_") || sum(b) != 0 {
@@ -222,7 +221,8 @@ func (l *cpuList) readPointerMP(b []byte) {
 	}
 }
 
-// readMP reads the entries of the table of multiprocessors: 20 bytes a CPU, which come first.
+// readMP reads the entries of the table of multiprocessors: those of CPUs come first, 20 bytes
+// each.
 func (l *cpuList) readMP(b []byte) {
 	const processor, size, id, flags, enabled = 0, 20, 1, 3, 1
 	for ; len(b) >= size && b[0] == processor; b = b[size:] {

@@ -16,9 +16,9 @@ func Exit(value uint32) {
 	}
 }
 
-// LastWord says on the console's UART that the panic path itself has failed, and then does
-// what Exit does, unless value is 0. It calls nothing, and needs no memory but its own code
-// and text.
+// LastWord writes to the console's UART that the panic path itself has failed, and then does what
+// Exit does, unless value is 0. It calls nothing, and needs only the memory of its own code and
+// text.
 func LastWord(value uint32) {
 	port := uint16(exitPort)
 	if value == 0 {
@@ -27,11 +27,11 @@ func LastWord(value uint32) {
 	lastWord(port, value)
 }
 
-// lastWord writes the value to the port if that reads as 0; port 0 stands for none.
+// lastWord writes the value to the port if the port reads as 0; port 0 stands for none.
 func lastWord(port uint16, value uint32)
 
 // Restart resets the machine: by the chip set's reset control register, then by the keyboard
-// controller, then by a triple fault, which every CPU knows.
+// controller, then by a triple fault, which works on every CPU.
 func Restart() {
 	const resetControl = 0xcf9 // Intel ICH/PCH: bit 1 hard, bit 2 now
 	amd64.Out8(resetControl, 0x02)

@@ -2,16 +2,16 @@ package pc
 
 import "github.com/zeroframe/zeroframe/arch/amd64"
 
-// The HPET (IA-PC HPET specification 1.0a): its counter, against which others are measured, and one
-// of its timers, by which a CPU that takes no interrupts any more gets an NMI: the I/O APIC delivers
-// its interrupt as one. Early and kernel context.
+// The HPET (IA-PC HPET specification 1.0a): its counter, a reference for measurements, and one of
+// its timers, which sends an NMI to a CPU that no longer takes interrupts: the I/O APIC delivers
+// its interrupt as an NMI. Early and kernel context.
 
-// hpet is the physical address of its registers: where it usually is, unless ACPI says otherwise; 0 if ACPI
-// says that there is none. Set once at boot.
+// hpet is the physical address of its registers: the usual one, unless ACPI says otherwise; 0 if
+// ACPI says that there is none. Set once at boot.
 var hpet uintptr = 0xfed00000
 
-// AlarmRegisters returns the physical address of the HPET's registers; the page is to be mapped, uncached.
-// 0: there is none. FindCPUs.
+// AlarmRegisters returns the physical address of the HPET's registers, whose page must be mapped
+// uncached; 0: there is none. Call FindCPUs first.
 func AlarmRegisters() uintptr { return hpet }
 
 // hpetRegister returns the address of the register at an offset.
@@ -26,7 +26,7 @@ const (
 	hpetComparator = 0x108
 )
 
-// hpetTimerOn is in the lower half of a timer's configuration; all else that is wanted of one is 0.
+// hpetTimerOn is in the lower half of a timer's configuration; all other bits that we need are 0.
 const hpetTimerOn = 1 << 2
 
 // Bits of hpetConfig's lower half.
@@ -35,14 +35,14 @@ const (
 	hpetLegacy = 1 << 1
 )
 
-// alarmHz is how fast the HPET counts. hpetWas is what hpetConfig was before hpetStart. Set once at
-// boot.
+// alarmHz is the HPET's frequency. hpetWas is hpetConfig before hpetStart. Set once at boot.
 var (
 	alarmHz uint64
 	hpetWas uint32
 )
 
-// readHPET takes the registers' address from ACPI's table of the HPET (IA-PC HPET specification, 3.2.4).
+// readHPET reads the registers' address from ACPI's table of the HPET (IA-PC HPET specification,
+// 3.2.4).
 func readHPET(b []byte) {
 	const space, address, size, memory = tableHead + 4, tableHead + 8, tableHead + 20, 0
 	hpet = 0
@@ -51,8 +51,8 @@ func readHPET(b []byte) {
 	}
 }
 
-// hpetHz returns how fast the HPET counts, 0 if it names no period that is possible, and whether it is
-// there at all: a bus without a device reads all ones or zeros.
+// hpetHz returns the HPET's frequency, 0 if it names no possible period, and whether it exists at
+// all: a bus without a device reads all ones or zeros.
 func hpetHz() (hz uint64, there bool) {
 	const femto = 1_000_000_000_000_000          // fs in a second
 	const fastest, slowest = 50_000, 100_000_000 // fs; the slowest is the specification's
@@ -66,7 +66,7 @@ func hpetHz() (hz uint64, there bool) {
 	return femto / period, true
 }
 
-// hpetStart has the HPET count, at hz, if hpetHz knows that. hpetStop.
+// hpetStart makes the HPET count, and returns its frequency if that is known. hpetStop ends it.
 func hpetStart() (hz uint64, there bool) {
 	if hz, there = hpetHz(); hz != 0 {
 		hpetWas = amd64.Load32(hpetRegister(hpetConfig))
@@ -75,14 +75,14 @@ func hpetStart() (hz uint64, there bool) {
 	return hz, there
 }
 
-// hpetStop takes that back.
+// hpetStop restores hpetConfig.
 func hpetStop() { amd64.Store32(hpetRegister(hpetConfig), hpetWas) }
 
 // hpetCount returns the lower half of its counter.
 func hpetCount() uint32 { return amd64.Load32(hpetRegister(hpetCounter)) }
 
-// InitAlarm makes the HPET's timer ready for [SetAlarm]. It returns false where there is none
-// that can raise NMIs. mapped says that AlarmRegisters and LineRegisters are.
+// InitAlarm sets up the HPET's timer for [SetAlarm]. It returns false if there is none that can
+// raise NMIs. mapped says that AlarmRegisters and LineRegisters are mapped.
 func InitAlarm(mapped bool) bool {
 	const (
 		wide, replaces = 1 << 5, 1 << 15 // timer 0 compares 64 bits; it can replace the PIT
@@ -95,14 +95,14 @@ func InitAlarm(mapped bool) bool {
 	if hz == 0 || amd64.Load32(hpetRegister(hpetID))&replaces == 0 || amd64.Load32(hpetRegister(hpetTimer))&wide == 0 {
 		return false
 	}
-	// In the place of the PIT, which may have a shot under way (see pitStop).
+	// It replaces the PIT, which may have a shot under way (see pitStop).
 	StopAlarm()
 	amd64.Store32(hpetRegister(hpetConfig), hpetEnable|hpetLegacy)
 	alarmHz = hz
 	return routeNMI(amd64.Virtual(LineRegisters), pitInput)
 }
 
-// SetAlarm makes an NMI come in ns nanoseconds. It replaces the one before. InitAlarm.
+// SetAlarm makes an NMI come in ns nanoseconds, in place of an earlier alarm. Call InitAlarm first.
 func SetAlarm(ns uint64) {
 	StopAlarm()
 	hi := amd64.Load32(hpetRegister(hpetCounter + 4))
@@ -116,5 +116,5 @@ func SetAlarm(ns uint64) {
 	amd64.Store32(hpetRegister(hpetTimer), hpetTimerOn)
 }
 
-// StopAlarm takes that back.
+// StopAlarm cancels the alarm.
 func StopAlarm() { amd64.Store32(hpetRegister(hpetTimer), 0) }

@@ -1,6 +1,6 @@
 #include "textflag.h"
 
-// The last word of a kernel that cannot say anything any more.
+// The last word of a kernel that can say nothing else.
 
 DATA ·lastText+0(SB)/8, $"\r\nzerofr"
 DATA ·lastText+8(SB)/8, $"ame: the"

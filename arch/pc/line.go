@@ -2,12 +2,11 @@ package pc
 
 import "github.com/zeroframe/zeroframe/arch/amd64"
 
-// The I/O APIC (Intel 82093AA data sheet) and the two 8259s that it replaced: the
-// ways by which an ISA device's interrupt reaches the CPU. Early and kernel
-// context.
+// The I/O APIC (Intel 82093AA data sheet) and the two 8259s that it replaced: the ways in which an
+// ISA device's interrupt reaches the CPU. Early and kernel context.
 
-// Interrupts of the board, each a number that a trap frame has: ISA interrupt n is
-// interruptISA+n, whichever way it comes.
+// Interrupts of the board, by their numbers in a trap frame: ISA interrupt n is interruptISA+n,
+// whichever way it comes.
 const (
 	interruptISA = 0x40
 
@@ -28,12 +27,12 @@ const (
 // byPIC has a bit for each ISA interrupt that comes through the 8259s. Set once at boot.
 var byPIC uint16
 
-// LineRegisters is the physical address of the registers of the controller that wires of devices go
-// to (the I/O APIC); the page is to be mapped, uncached.
+// LineRegisters is the physical address of the registers of the controller for devices' interrupt
+// wires (the I/O APIC); the page must be mapped uncached.
 const LineRegisters = 0xfec00000
 
 // ConnectConsole makes the console's UART interrupt with InterruptConsole. mapped says that
-// LineRegisters is.
+// LineRegisters is mapped.
 func ConnectConsole(mapped bool) {
 	if !mapped || apic == 0 || !routeISA(amd64.Virtual(LineRegisters), irqConsole) {
 		if apic != 0 {
@@ -43,7 +42,7 @@ func ConnectConsole(mapped bool) {
 	}
 }
 
-// The I/O APIC's two registers, and what is seen through them.
+// The I/O APIC's two registers, and the registers that they give access to.
 const (
 	ioapicSelect = 0x00
 	ioapicWindow = 0x10
@@ -75,9 +74,9 @@ func routeNMI(base uintptr, input uint32) bool {
 	return route(base, input, deliverNMI)
 }
 
-// route makes the I/O APIC at base send this CPU what the lower half of a redirection entry
-// says: edge-triggered, active high, physical destination, not masked is all 0. It returns false
-// if there is no I/O APIC at base or it has no such input.
+// route makes the I/O APIC at base send this CPU what the lower half of a redirection entry says:
+// edge-triggered, active high, physical destination and not masked are all 0. It returns false if
+// there is no I/O APIC at base or it has no such input.
 func route(base uintptr, input, entry uint32) bool {
 	// 0x11 is the 82093AA, 0x20 the newest; a bus without a device reads all
 	// ones or zeros.
@@ -101,8 +100,8 @@ const (
 	picSlave  = 0xa0
 )
 
-// MaskInterrupts moves the two 8259s' vectors out of the way of the exceptions and masks all
-// their inputs (Intel 8259A data sheet, ICW1-4).
+// MaskInterrupts moves the two 8259s' vectors away from the exceptions and masks all their inputs
+// (Intel 8259A data sheet, ICW1-4).
 func MaskInterrupts() {
 	amd64.Out8(picMaster, 0x11)
 	amd64.Out8(picSlave, 0x11)
@@ -129,8 +128,8 @@ func ackPIC(irq uint8) {
 	amd64.Out8(picMaster, specificEOI|irq)
 }
 
-// passPIC makes the local APIC let the 8259s' interrupts through ("virtual
-// wire mode"), for a machine that has no I/O APIC.
+// passPIC makes the local APIC pass the 8259s' interrupts ("virtual wire mode"), for a machine
+// without an I/O APIC.
 func passPIC() {
 	const deliverExtINT = 7 << 8
 	writeAPIC(apicLINT0, deliverExtINT)

@@ -4,8 +4,8 @@ package pc
 
 import "github.com/zeroframe/zeroframe/arch/amd64"
 
-// The model-specific registers of the local APIC. Their instructions are the kernel's alone: with the
-// build tag hostmsr, x2apic_test.go has what stands for them in a test on the host.
+// The model-specific registers of the local APIC. Only a kernel may use their instructions: with
+// the build tag hostmsr, x2apic_test.go replaces them in a test on the host.
 
 func readMSR(msr uint32) uint64 { return amd64.ReadMSR(msr) }
 

@@ -32,7 +32,7 @@ func WritePCI(function uint16, off uint8, v uint32) {
 	amd64.Out32(pciData, v)
 }
 
-// WritePCI16 writes the two bytes at off, a multiple of two, and nothing beside them.
+// WritePCI16 writes only the two bytes at off, a multiple of two.
 func WritePCI16(function uint16, off uint8, v uint16) {
 	choose(function, off)
 	amd64.Out16(pciData+uint16(off&2), v)

@@ -18,8 +18,8 @@ const (
 // pitHz is the frequency of the PIT's clock: a third of NTSC's colour carrier.
 const pitHz = 1_193_182
 
-// pitRound makes the PIT count 65536 ticks down, again and again.
-// It returns false if what is there is no PIT.
+// pitRound makes the PIT count 65536 ticks down, again and again. It returns false if there is no
+// PIT.
 func pitRound() bool {
 	amd64.Out8(pitCommand, pitRate)
 	amd64.Out8(pitData, 0)
@@ -29,7 +29,7 @@ func pitRound() bool {
 	return amd64.In8(pitData)&^(output|noCount) == pitRate
 }
 
-// pitCount returns what the PIT has still to count; 0 stands for 65536.
+// pitCount returns the PIT's remaining count; 0 stands for 65536.
 func pitCount() uint16 {
 	amd64.Out8(pitCommand, pitLatch)
 	lo := amd64.In8(pitData)
@@ -43,6 +43,5 @@ func pitShot(count uint16) {
 	amd64.Out8(pitData, uint8(count>>8))
 }
 
-// pitStop makes the PIT stand still. A shot that is under way may come all the
-// same: emulators do not all take it back.
+// pitStop stops the PIT. A shot that is under way may still come: not all emulators cancel it.
 func pitStop() { amd64.Out8(pitCommand, pitOneShot) }

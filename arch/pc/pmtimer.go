@@ -2,25 +2,25 @@ package pc
 
 import "github.com/zeroframe/zeroframe/arch/amd64"
 
-// The power management timer of ACPI (ACPI Specification 6.5, 4.8.3.3): a counter that each chip set
-// with ACPI has, at one frequency. Early context.
+// The power management timer of ACPI (ACPI Specification 6.5, 4.8.3.3): a counter that each chip
+// set with ACPI has, at one frequency. Early context.
 
 const (
 	pmHz   = 3_579_545 // three times the PIT's
-	pmMask = 1<<24 - 1 // more bits are optional, and a few that say so do not have them
+	pmMask = 1<<24 - 1 // more bits are optional, and some timers claim them without having them
 )
 
-// pmPort is where its count is read, 0: nowhere. Set once at boot.
+// pmPort is the port of its count, 0: none. Set once at boot.
 var pmPort uint16
 
 // readFADT takes the timer's port from ACPI's fixed description table (5.2.9).
 func readFADT(b []byte) {
 	const (
-		block, length = 76, 91 // the port, and how many bytes it has
+		block, length = 76, 91 // the port, and its size in bytes
 		flags         = 112
 		extended      = 208 // an address with its space: memory or ports
 		ports         = 1
-		reduced       = 1 << 20 // none of the fixed hardware is there
+		reduced       = 1 << 20 // none of the fixed hardware exists
 	)
 	if len(b) < flags+4 || le32(b[flags:])&reduced != 0 {
 		return

@@ -19,7 +19,7 @@ const (
 	rtcPM       = 1 << 7 // hours, in 12-hour format
 )
 
-// RTC holds the registers of a real-time clock as they are read.
+// RTC holds the registers of a real-time clock.
 type RTC struct {
 	Second, Minute, Hour, Day, Month, Year, Century uint8
 	StatusB                                         uint8 // format of the others
@@ -37,22 +37,21 @@ func HasRTC() bool {
 	return readRTC(rtcStatusD) == valid
 }
 
-// Updating reports whether the clock is about to go on to the next second, or
-// doing it; its registers are not to be read then. That takes up to 2.3 ms.
+// Updating reports whether the clock is about to advance to the next second, or is doing so; its
+// registers must not be read then. That takes up to 2.3 ms.
 func (r *RTC) Updating() bool { return readRTC(rtcStatusA)&rtcUpdating != 0 }
 
-// Read reads the registers. An update may have struck in between, so they are
-// only worth something if a second reading gives the same.
+// Read reads the registers. An update may come in between, so they are valid only if a second
+// reading gives the same.
 func (r *RTC) Read() {
-	// Register 0x32 is the century wherever ACPI's tables would say so.
+	// ACPI's tables would name register 0x32 for the century.
 	r.Second, r.Minute, r.Hour = readRTC(0x00), readRTC(0x02), readRTC(0x04)
 	r.Day, r.Month, r.Year, r.Century = readRTC(0x07), readRTC(0x08), readRTC(0x09), readRTC(0x32)
 	r.StatusB = readRTC(rtcStatusB)
 }
 
-// Unix returns the time in seconds since 1970, the clock taken to be in UTC; ok
-// is false if the registers hold no time. A year without a century is one of 1970
-// to 2069.
+// Unix returns the time in seconds since 1970, assuming that the clock is in UTC; ok is false if
+// the registers hold no time. A year without a century is one of 1970 to 2069.
 func (r *RTC) Unix() (seconds int64, ok bool) {
 	hour, pm := r.Hour, false
 	if r.StatusB&rtc24Hours == 0 {

@@ -18,8 +18,8 @@ const (
 	vgaTitle = 0x70 // black on gray
 )
 
-// TextScreen is the physical address of the text screen's memory, and CellSize what a character
-// takes of such memory.
+// TextScreen is the physical address of the text screen's memory, and CellSize the size of a
+// character there, in bytes.
 const (
 	TextScreen = 0xb8000
 	CellSize   = 2
@@ -37,9 +37,9 @@ func HasTextScreen() bool {
 	return misc&0x0d == 0x0c
 }
 
-// TextScreenSize returns the characters of the text screen, as a BIOS has left them in its
-// data area (IBM PS/2 and PC BIOS reference, 40:4A and 40:84), if it can be so. The first
-// page is mapped.
+// TextScreenSize returns the size of the text screen in characters, as a BIOS left it in its data
+// area (IBM PS/2 and PC BIOS reference, 40:4A and 40:84), if that is possible. The first page must
+// be mapped.
 func TextScreenSize() (columns, lines int) {
 	columns, lines = int(amd64.Load16(amd64.Virtual(0x44a))), int(amd64.Load8(amd64.Virtual(0x484)))+1
 	if columns != 40 && columns != 80 && columns != 132 || lines < 25 || lines > 60 {
@@ -48,8 +48,8 @@ func TextScreenSize() (columns, lines int) {
 	return columns, lines
 }
 
-// StartText takes the text screen at the address in use: its first line is the first in
-// memory, and there is no cursor.
+// StartText starts using the text screen at the address: its first line is the first in memory, and
+// there is no cursor.
 func StartText(address uintptr) {
 	if amd64.Physical(address) == TextScreen {
 		crtc(startHigh, 0)
@@ -63,15 +63,14 @@ func crtc(index, v uint8) {
 	amd64.Out8(vgaCRTC+1, v)
 }
 
-// HalfUpper and HalfLower are the characters, in the code page of a VGA, of which the upper or the
-// lower half is lit.
+// HalfUpper and HalfLower are the characters, in the code page of a VGA, whose upper or lower half
+// is lit.
 const (
 	HalfUpper = 0xdf
 	HalfLower = 0xdc
 )
 
-// DrawText writes a character, or one that stands out, to a cell of a text screen's memory.
-// Any context.
+// DrawText writes a character, bright if asked, to a cell of a text screen's memory. Any context.
 func DrawText(cell uintptr, b byte, bright bool) {
 	attribute := uint16(vgaGray)
 	if bright {

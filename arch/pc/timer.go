@@ -2,10 +2,10 @@ package pc
 
 import "github.com/zeroframe/zeroframe/arch/amd64"
 
-// What interrupts when a time is over: the local APIC's timer (SDM Vol. 3A, 10.5.4), or the
-// PIT where there is no local APIC. Early and kernel context, interrupts off.
+// The timer that interrupts when a time is over: the local APIC's (SDM Vol. 3A, 10.5.4), or the PIT
+// if there is no local APIC. Early and kernel context, interrupts off.
 
-// timer is one of them.
+// timer is one of these timers.
 type timer uint8
 
 const (
@@ -31,9 +31,9 @@ const (
 // TSC-deadline mode; 0 is never.
 const msrTSCDeadline = 0x6e0
 
-// ChooseTimer takes the best timer that works, which interrupts with InterruptTimer. It
-// returns the frequency of its ticks, and how many StartTimer can take at most. counterHz is
-// MeasureCounter's.
+// ChooseTimer chooses the best timer that works; it interrupts with InterruptTimer. It returns the
+// frequency of its ticks, and the most ticks that StartTimer accepts. counterHz is MeasureCounter's
+// result.
 func ChooseTimer(counterHz uint64) (hz, most uint64) {
 	const hasDeadline = 1 << 24 // CPUID.1:ECX
 	_, _, ecx, _ := amd64.CPUID(1, 0)
@@ -55,14 +55,13 @@ func ChooseTimer(counterHz uint64) (hz, most uint64) {
 	return counterHz, 0
 }
 
-// deadlineWaits makes the APIC's timer interrupt at a time stamp, stops it, and reports whether it has waited for
-// one: after a reset, which sets the TSC to 0, Bochs 2.7 takes every deadline for past (apic.cc,
-// set_tsc_deadline). Then an interrupt is left pending, which asks for nothing. Without a counter of its own the
-// APIC has no other timer, so it is not tried.
+// deadlineWaits makes the APIC's timer interrupt at a time stamp, stops it, and reports whether it
+// waited for the time: after a reset, which sets the TSC to 0, Bochs 2.7 treats every deadline as
+// past (apic.cc, set_tsc_deadline). Then an interrupt is left pending, which does nothing. An APIC
+// without a counter of its own has no other timer, so it is not tried.
 func deadlineWaits(counterHz uint64) bool {
 	writeAPIC(apicLVTTimer, lvtTSCDeadline|InterruptTimer)
-	// The store must be done before the MSR is written (SDM Vol. 3A, 10.5.4.1);
-	// CPUID waits for it.
+	// The store must be done before the MSR is written (SDM Vol. 3A, 10.5.4.1); CPUID waits for it.
 	amd64.CPUID(0, 0)
 	early := false
 	if apicHz != 0 {
@@ -76,8 +75,8 @@ func deadlineWaits(counterHz uint64) bool {
 	return !early
 }
 
-// JoinTimer makes the timer of a CPU that has been started ready, as ChooseTimer has done on the
-// first one. LocalInterrupts.
+// JoinTimer sets up the timer of a CPU that was started, as ChooseTimer did on the first one.
+// LocalInterrupts.
 func JoinTimer() {
 	switch used {
 	case timerDeadline:
@@ -101,8 +100,8 @@ func TimerName() string {
 	return "none"
 }
 
-// StartTimer makes the timer interrupt once, when so many of its ticks (1 or more) are over.
-// now is what ReadTSC has said. It replaces what was asked for before.
+// StartTimer makes the timer interrupt once, after that many of its ticks (1 or more). now is a
+// value of ReadTSC. It replaces an earlier request.
 func StartTimer(now, ticks uint64) {
 	switch used {
 	case timerDeadline:
@@ -114,7 +113,7 @@ func StartTimer(now, ticks uint64) {
 	}
 }
 
-// StopTimer takes that back, though a PIT may still interrupt.
+// StopTimer cancels that, though a PIT may still interrupt.
 func StopTimer() {
 	switch used {
 	case timerDeadline:
@@ -126,9 +125,9 @@ func StopTimer() {
 	}
 }
 
-// oneShot makes the APIC's timer one that counts down at the APIC's own frequency and interrupts
-// with the given vector at 0; vector 0 makes it count without an interrupt. The timer stands still
-// until startAPIC.
+// oneShot makes the APIC's timer count down at the APIC's own frequency and interrupt with the
+// given vector at 0; with vector 0 it counts without an interrupt. The timer stands still until
+// startAPIC.
 func oneShot(vector uint8) {
 	const by1 = 0xb // divide configuration: no division
 	writeAPIC(apicInitial, 0)
@@ -143,5 +142,5 @@ func oneShot(vector uint8) {
 // startAPIC starts a one-shot timer of count ticks; 0 stops it.
 func startAPIC(count uint32) { writeAPIC(apicInitial, count) }
 
-// apicTimer returns the ticks that are left.
+// apicTimer returns the remaining ticks.
 func apicTimer() uint32 { return readAPIC(apicCurrent) }

@@ -24,7 +24,7 @@ const (
 	modemReady   = 0x03 // DTR, RTS
 	fifoOnClear  = 0x07
 	fifoWorks    = 0xc0 // read there (interrupt identification): a 16550A, not a 16450 or 16550
-	divisor      = 1    // 115200 baud of a 1.8432 MHz clock; the host's default is input.DefaultBaud, and programs ask package tty
+	divisor      = 1    // 115200 baud of a 1.8432 MHz clock; as input.DefaultBaud on the host
 	ierReceive   = 0x01 // interrupt for received data
 	fifoTrigger  = 0xc1 // FIFO on, interrupt at triggerLevel bytes or when no more come
 	identify     = 0x0f // read at regFIFO: why the port interrupts
@@ -34,10 +34,10 @@ const (
 	scratchProbe = 0x5a
 )
 
-// How often the status is polled before a byte is given up: a panic must not hang
-// on a dead port, but an emulator's port stands still for as long as its host is
-// busy. The first number is some 20 seconds at the speed of an ISA port, the
-// second, for a port that has stood still once, a millisecond.
+// How often the status is polled before a byte is dropped: a panic must not hang on a dead port,
+// but an emulator's port stands still for as long as its host is busy. The first number is some 20
+// seconds at the speed of an ISA port; the second, for a port that has stood still once, is a
+// millisecond.
 const (
 	maxPolls     = 20_000_000
 	stalledPolls = 1_000
@@ -49,23 +49,23 @@ const (
 	UARTSecond  UARTBase = 0x2f8 // COM2
 )
 
-// UARTBase says which serial port: it is its first I/O port.
+// UARTBase identifies a serial port by its first I/O port.
 type UARTBase uint16
 
-// triggerLevel is how many bytes fifoTrigger lets come in before the port interrupts. Two more
-// have room behind them: 170 µs at 115200 baud.
+// triggerLevel is the number of bytes in the FIFO at which the port interrupts. Two more fit: 170
+// µs at 115200 baud.
 const triggerLevel = 14
 
-// UARTRoom is how many bytes a UART takes at a time at most.
+// UARTRoom is the largest number of bytes that a UART takes at a time.
 const UARTRoom = 16
 
 // A UART is a serial port. Its methods are polled, take no lock and allocate nothing;
 // any context.
 type UART struct {
 	Base    UARTBase
-	room    int  // bytes that it takes when it has none to send
+	room    int  // bytes that it accepts when it is empty
 	absent  bool // nothing answers
-	stalled bool // the last byte was given up
+	stalled bool // the last byte was dropped
 	flowing bool // the FIFO was at its trigger level when Receive last found bytes in it
 
 	received [triggerLevel]byte // taken out of the FIFO together
@@ -73,15 +73,15 @@ type UART struct {
 	end      int
 }
 
-// Init finds the port and sets it up: 115200 baud, 8 data bits, no parity, FIFO on,
-// interrupts off. When nothing answers all output is dropped.
+// Init finds the port and sets it up: 115200 baud, 8 data bits, no parity, FIFO on, interrupts off.
+// If nothing answers, all output is dropped.
 func (u *UART) Init() {
 	amd64.Out8(u.port(regScratch), scratchProbe)
 	if amd64.In8(u.port(regScratch)) != scratchProbe {
 		u.absent = true
 		return
 	}
-	u.Flush() // the last words of who had it before
+	u.Flush() // the last words of its previous user
 	amd64.Out8(u.port(regIER), 0)
 	amd64.Out8(u.port(regLine), lineDLAB|line8N1)
 	amd64.Out8(u.port(regData), divisor)
@@ -97,8 +97,8 @@ func (u *UART) Init() {
 
 func (u *UART) port(reg uint16) uint16 { return uint16(u.Base) + reg }
 
-// SetSpeed sets the speed in bits a second, and reports whether the port can have it: 115200, or what
-// divides that. Without a UART it does nothing.
+// SetSpeed sets the speed in bits a second, and reports whether the port supports it: 115200, or a
+// divisor of that. Without a UART it does nothing.
 func (u *UART) SetSpeed(baud uint32) bool {
 	const fastest = 115200
 	if baud == 0 || fastest%baud != 0 || fastest/baud > 0xffff {
@@ -115,23 +115,22 @@ func (u *UART) SetSpeed(baud uint32) bool {
 	return true
 }
 
-// Keep has the port, and what is known of it, kept twice.
+// Keep stores a second copy of the port's state.
 func (u *UART) Keep() { amd64.Keep(unsafe.Pointer(u), unsafe.Offsetof(u.stalled)) }
 
-// Present reports whether Init has found it.
+// Present reports whether Init found the port.
 func (u *UART) Present() bool { return !u.absent }
 
-// Send sends one byte as it is and returns once the UART has taken it.
+// Send sends one byte unchanged and returns once the UART has taken it.
 func (u *UART) Send(b byte) {
 	if !u.absent && u.wait(statusTHRE) {
 		amd64.Out8(u.port(regData), b)
 	}
 }
 
-// SendAll sends bytes as they are, as many at a time as the UART takes: to a FIFO that is
-// empty as many as it has room for, by one string instruction, which is one exit where the
-// machine is virtual; otherwise one. It returns once the UART has taken the last. A port that
-// stands still loses them.
+// SendAll sends bytes unchanged, as many at a time as the UART takes: an empty FIFO gets as many as
+// fit, by one string instruction, which is one exit in a virtual machine; otherwise it gets one. It
+// returns once the UART has taken the last. A port that stands still loses them.
 func (u *UART) SendAll(p []byte) {
 	for len(p) > 0 && !u.absent {
 		n := min(max(u.room, 1), len(p))
@@ -149,7 +148,7 @@ func (u *UART) Flush() {
 	}
 }
 
-// wait polls until one of the status bits is set, and returns whether it is.
+// wait polls until one of the status bits is set, and reports whether it is.
 func (u *UART) wait(bits uint8) bool {
 	polls := maxPolls
 	if u.stalled {
@@ -166,10 +165,9 @@ func (u *UART) wait(bits uint8) bool {
 	return false
 }
 
-// EnableInput makes the port interrupt when there is something to Receive: at 14
-// bytes, or as soon as the line has been idle for the time of four. The interrupt
-// is edge-triggered and comes again only after Receive has found nothing more.
-// Without a UART it does nothing.
+// EnableInput makes the port interrupt when there is something to Receive: at 14 bytes, or as soon
+// as the line has been idle for the time of four. The interrupt is edge-triggered and comes again
+// only after Receive has found nothing more. Without a UART it does nothing.
 func (u *UART) EnableInput() {
 	if u.absent {
 		return
@@ -179,15 +177,14 @@ func (u *UART) EnableInput() {
 	amd64.Out8(u.port(regIER), ierReceive)
 }
 
-// Receive takes one byte out of the UART; ok is false if it has none. It does not wait.
+// Receive takes one byte out of the UART; ok is false if there is none. It does not wait.
 //
-// The UART keeps 16 bytes and stops taking more from an emulator when they are full, so
-// whoever has no room for a byte leaves it there: nothing is lost then. A real line goes on,
-// and the UART counts that as an overrun.
+// The UART holds 16 bytes. When they are full, an emulator sends no more, so a caller without room
+// for a byte leaves it there, and nothing is lost. A real line goes on, and the UART counts that as
+// an overrun.
 //
-// A FIFO that interrupts because it is at its trigger level is read at once: that spares the
-// look before each byte, and an emulator that puts more behind a byte that has been taken does
-// so for all together.
+// A FIFO that interrupts because it is at its trigger level is read at once: that saves the status
+// check before each byte, and an emulator refills it once for all of them.
 func (u *UART) Receive() (b byte, ok bool) {
 	if u.absent {
 		return 0, false
@@ -209,8 +206,8 @@ func (u *UART) Receive() (b byte, ok bool) {
 	return b, true
 }
 
-// Flowing reports whether bytes come in faster than they are received, as far as the FIFO
-// tells, and forgets it.
+// Flowing reports whether bytes arrive faster than they are received, as far as the FIFO tells, and
+// resets that.
 func (u *UART) Flowing() bool {
 	was := u.flowing
 	u.flowing = false

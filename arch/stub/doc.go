@@ -1,8 +1,8 @@
 //go:build stub
 
-// Package arch is, in this folder, a CPU and a board that have nothing but the names of the
-// list in arch/doc.go, with bodies that panic. A test builds the kernel with these files in
-// the place of arch's own: what they lack the kernel does not need.
+// In this folder, package arch is a CPU and a board that have only the names of the list in
+// arch/doc.go, with bodies that panic. A test builds the kernel with these files in place of arch's
+// own, which shows that the kernel needs nothing else.
 //
 //	types.go  types and constants
 //	cpu.go    the CPU's names

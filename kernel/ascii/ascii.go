@@ -1,10 +1,10 @@
 // Package ascii compares and reads text without calling the runtime. It imports nothing, so that
-// all of the kernel may use it. Any context.
+// the whole kernel may use it. Any context.
 package ascii
 
 import "unsafe"
 
-// Bytes returns the bytes of s, which are not to be written to.
+// Bytes returns the bytes of s, which must not be written to.
 //
 //go:noinline
 func Bytes(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
@@ -43,7 +43,7 @@ func Uint(b []byte) (v uint64, ok bool) {
 	return v, len(b) > 0
 }
 
-// Number reads a number, decimal or, behind 0x, hexadecimal.
+// Number reads a number, decimal or, after 0x, hexadecimal.
 func Number(b []byte) (v uint64, ok bool) {
 	base := uint64(10)
 	if len(b) > 2 && b[0] == '0' && b[1]|0x20 == 'x' {

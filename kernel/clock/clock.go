@@ -10,9 +10,9 @@ var (
 	haveRTC  bool   // set once at boot
 )
 
-// Init finds out how fast the counters count, reads the real-time clock and
-// chooses a timer. mapped says that [arch.AlarmRegisters] are. It takes as long as
-// [arch.MeasureCounter], and is called where that may be.
+// Init measures the counters, reads the real-time clock and chooses a timer. mapped says that
+// [arch.AlarmRegisters] are mapped. It takes as long as [arch.MeasureCounter], and runs where that
+// is acceptable.
 func Init(mapped bool) {
 	tscHz = arch.MeasureCounter(mapped)
 	toNanos = ratio(second, tscHz)
@@ -34,33 +34,31 @@ func Now() uint64 {
 		if from == zero {
 			return toNanos.of(tsc - from)
 		}
-		// An NMI in between has had this CPU stand still, and another one has stopped the clock and
-		// let it go on.
+		// An NMI in between has held this CPU while another one stopped the clock and restarted it.
 	}
 }
 
-// Nanos returns how long so many ticks of the counter take, in nanoseconds. Any context after Init.
+// Nanos converts ticks of the counter to nanoseconds. Any context after Init.
 func Nanos(ticks uint64) uint64 { return toNanos.of(ticks) }
 
-// Wall returns the time of day in nanoseconds since 1970-01-01 00:00 UTC. Until
-// SetWall it is the real-time clock's, which counts whole seconds, so up to a
-// second late; without such a clock the machine was started in 1970. Any context
-// after Init.
+// Wall returns the time of day in nanoseconds since 1970-01-01 00:00 UTC. Until SetWall it is the
+// real-time clock's, which counts whole seconds, so it is up to a second late; without such a clock
+// the machine started in 1970. Any context after Init.
 //
 //go:noinline
 func Wall() int64 { return wallZero + int64(Now()) }
 
-// SetWall sets the time of day; Now is not touched.
+// SetWall sets the time of day; Now does not change.
 func SetWall(ns int64) { wallZero = ns - int64(Now()) }
 
-// held is the time stamp at which Hold stopped the clock. While it goes it is what going is: one
-// word, so that Now looks at no other one where no CPU's counter is off. Under the kernel lock.
+// held is the time stamp at which Hold stopped the clock. While the clock runs it equals going: one
+// word, so that Now reads no other one if no CPU's counter is off. Under the kernel lock.
 var held uint64
 
-// Hold stops the clock until Release: Now stands still and then goes on where it was, so
-// that no deadline has come any nearer. Wall tells the time of day again behind Release. It
-// does nothing if the clock is stopped already, and returns false. Kernel and early
-// context, interrupts off; nobody may wait for a time meanwhile.
+// Hold stops the clock until Release: Now stands still and then continues from there, so that no
+// deadline has come nearer. Wall tells the time of day again after Release. If the clock is already
+// stopped, it does nothing and returns false. Kernel and early context, interrupts off; nobody may
+// wait for a time meanwhile.
 func Hold() bool {
 	if held != going {
 		return false
@@ -88,9 +86,9 @@ func readWall() {
 	if !arch.HasRTC() {
 		return
 	}
-	// Two equal readings outside of an update, which may take 2.3 ms; a clock that
-	// never stops updating is none. Time alone does not tell: an emulator's host may take the
-	// processor away for all of it.
+	// Two equal readings outside of an update, which may take 2.3 ms; a clock that never stops
+	// updating does not count. Time alone is no proof: an emulator's host may take the processor
+	// away for all of it.
 	const patience, looks = 10_000_000, 1000
 	var last arch.RTC
 	have := false

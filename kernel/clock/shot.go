@@ -2,34 +2,32 @@ package clock
 
 import "github.com/zeroframe/zeroframe/arch"
 
-// Never is the deadline of a timer that is not to interrupt.
+// Never is the deadline of a timer that must not interrupt.
 const Never = ^uint64(0)
 
-// longest is the longest shot, in nanoseconds: one for a later deadline ends
-// early. What the timer's counter holds ends it earlier.
+// longest is the longest shot, in nanoseconds: one for a later deadline ends early. The timer's
+// counter may end it even earlier.
 const longest = 3600 * second
 
 var (
 	toShot   scale  // nanoseconds to ticks of the timer; set once at boot
-	mostShot uint64 // ticks of the longest shot that it can take; set once at boot
+	mostShot uint64 // ticks of the longest shot that it supports; set once at boot
 )
 
-// chooseTimer takes the best timer that works.
+// chooseTimer chooses the best timer that works.
 func chooseTimer() {
 	var hz uint64
 	hz, mostShot = arch.ChooseTimer(tscHz)
 	toShot = ratio(hz, second)
 }
 
-// Arm makes the timer interrupt once, when Now reaches deadline (ns), and at once
-// if it has. It replaces the deadline before; Never takes that back, though an
-// interrupt may come all the same.
+// Arm makes the timer interrupt once, when Now reaches deadline (ns), or at once if it already has.
+// It replaces the previous deadline; Never cancels it, though an interrupt may still come.
 //
-// A shot may end before its deadline: the timers hold 55 ms, some seconds
-// or an hour, and one that is not the time stamp counter is known against it
-// to about one part in 10,000. So the interrupt's handler compares with Now and
-// arms again. shot is the deadline of the CPU's shot that is under way. Kernel context,
-// interrupts off.
+// A shot may end before its deadline: the timers hold 55 ms, some seconds or an hour, and a timer
+// other than the time stamp counter is known to only about one part in 10,000. So the interrupt's
+// handler compares with Now and arms again. shot is the deadline of the CPU's current shot. Kernel
+// context, interrupts off.
 func Arm(shot *uint64, deadline uint64) {
 	if deadline == *shot {
 		return
@@ -60,8 +58,8 @@ func untilAt(deadline, now uint64) uint64 {
 	return deadline - now
 }
 
-// shotTicks returns the ticks, 1 to max, after which wait nanoseconds are over.
-// Two scales are rounded down, hence the 2.
+// shotTicks returns the number of ticks, 1 to max, that take wait nanoseconds. Two scales are
+// rounded down, hence the 2.
 func shotTicks(s scale, wait, max uint64) uint64 {
 	if wait == 0 {
 		return 1

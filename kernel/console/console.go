@@ -10,9 +10,9 @@ import (
 // Under the kernel lock; the panic path takes none.
 var (
 	com1     = arch.UART{Base: arch.UARTConsole}
-	midway   bool    // the last byte was no line feed, sent or not
-	speech   uint32  // if it is mute, nothing goes to COM1, although it is there
-	onScreen uintptr // address of the function that shows a byte on the screen; 0: none does
+	midway   bool    // the last byte was not a line feed, sent or not
+	speech   uint32  // if it is mute, nothing goes to COM1, although it exists
+	onScreen uintptr // address of the function that shows a byte on the screen; 0: there is none
 	inRaw    bool    // Raw has begun a line, and FreshLine has not ended it
 )
 
@@ -20,7 +20,7 @@ var (
 // context.
 func Init() { com1.Init() }
 
-// Keep has arch keep where the text goes. Early context.
+// Keep stores a second copy of where the text goes (arch.Keep). Early context.
 func Keep() {
 	com1.Keep()
 	arch.Keep(unsafe.Pointer(&speech), unsafe.Sizeof(speech))
@@ -33,7 +33,7 @@ func Keep() {
 // Present reports whether a UART answers.
 func Present() bool { return com1.Present() }
 
-// Use says where the text goes from now on: to COM1, to a screen by the function show, unless
+// Use sets where the text goes from now on: to COM1, to a screen through the function show, unless
 // that is nil, or to both. COM1 is read in any case. show must be a top-level function. Early
 // context.
 func Use(serial bool, show func(b byte)) {
@@ -46,13 +46,14 @@ func Use(serial bool, show func(b byte)) {
 	}
 }
 
-// mute is a value that nobody writes by mistake: a crash that has damaged it is told.
+// mute is a value that nobody writes by mistake, so that a crash that has damaged it is still
+// reported.
 const mute = 0x6574756d
 
 // OnScreen reports whether the text goes to the screen. Any context.
 func OnScreen() bool { return onScreen != 0 }
 
-// Byte sends one byte as it is and returns once the UART has taken it.
+// Byte sends one byte unchanged and returns once the UART has taken it.
 func Byte(b byte) {
 	TraceByte(b)
 	shown(b)
@@ -69,8 +70,8 @@ func shown(b byte) {
 	}
 }
 
-// TraceByte is Byte for what the screen shows in another form: the lines of a trace. Byte calls
-// it for all text: what is for traces alone belongs in fault.putTrace.
+// TraceByte is Byte for text that the screen shows in another form: the lines of a trace. Byte
+// calls it for all text, so code for traces only belongs in fault.putTrace.
 func TraceByte(b byte) {
 	if onPort {
 		leavePort()
@@ -83,8 +84,8 @@ func TraceByte(b byte) {
 	tapped(b)
 }
 
-// Text is Byte for many bytes at a time that a program writes: they go by the port that
-// UsePort has set, if there is one, and otherwise the UART gets them in bursts.
+// Text is Byte for many bytes that a program writes: they go through the port that UsePort set, if
+// there is one, and otherwise to the UART in bursts.
 func Text(p []byte) {
 	if portSend != 0 {
 		enterPort()
@@ -100,7 +101,7 @@ func TextByte(b byte) {
 	Text(one[:])
 }
 
-// one is a byte on its way. Under the kernel lock.
+// one is a byte that is being sent. Under the kernel lock.
 var one [1]byte
 
 // burst is Byte for many bytes.
@@ -111,7 +112,7 @@ func burst(p []byte) {
 		if onPort {
 			leavePort()
 		}
-		midway = true // a trace that gets in between begins a line
+		midway = true // a trace that comes in between begins a line
 		for _, b := range burst {
 			keepTail(b)
 		}
@@ -129,9 +130,9 @@ func burst(p []byte) {
 	}
 }
 
-// Raw sends bytes as they are, of which nobody but the port is told: they are no part of
-// the text, and a line goes on behind them as if they were not there. When a trace gets in
-// between, that of an NMI, all of them go out once more behind it.
+// Raw sends bytes unchanged, and tells only the port about them: they are no part of the text, and
+// a line continues after them as if they were not there. If an NMI's trace comes in between, all of
+// them are sent again after it.
 func Raw(p []byte) {
 	if onPort {
 		leavePort()
@@ -151,10 +152,9 @@ func Raw(p []byte) {
 // tap, when not 0, is the address of the function that [Tap] set. Set once at boot.
 var tap uintptr
 
-// Tap sets a function that is given each byte that was sent, or would have been if a
-// UART answered, after it was sent. It must be a top-level function; it runs in the
-// context of the sender. Early context. Not inlined: its argument is looked for in the
-// code (tools/stacks/kernel.txt).
+// Tap sets a function that gets each byte after it was sent, or would have been if a UART answered.
+// It must be a top-level function; it runs in the context of the sender. Early context. Not
+// inlined, because tools/stacks finds its argument in the code (tools/stacks/kernel.txt).
 //
 //go:noinline
 func Tap(f func(b byte)) { tap = **(**uintptr)(unsafe.Pointer(&f)) }
@@ -167,8 +167,8 @@ func tapped(b byte) {
 	}
 }
 
-// Flush waits until the last byte has left the UART. Who ends the machine calls
-// it first: what is still inside is lost then.
+// Flush waits until the last byte has left the UART. Call it before ending the machine, or those
+// bytes are lost.
 func Flush() {
 	if onPort {
 		leavePort()
@@ -218,7 +218,7 @@ func Dec(v uint64) { number(v, 10, 0) }
 //go:noinline
 func DecPad(v uint64, width int) { number(v, 10, width) }
 
-// Hex sends v in hexadecimal behind 0x.
+// Hex sends v in hexadecimal after 0x.
 func Hex(v uint64) {
 	Byte('0')
 	Byte('x')
@@ -236,10 +236,10 @@ func number(v, base uint64, width int) {
 	}
 }
 
-// FreshLine ends the line that others may have begun.
+// FreshLine ends a line that others may have begun.
 func FreshLine() {
 	if inRaw {
-		// The reader takes what Raw has begun out of the text, and this line end with it.
+		// The reader removes what Raw began from the text, and this line end with it.
 		inRaw = false
 		text := midway
 		String("\n")

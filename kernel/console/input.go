@@ -4,8 +4,8 @@ package console
 // ([arch.UART.EnableInput]).
 func EnableInput() { com1.EnableInput() }
 
-// Receive takes one byte that has come by the port, or else one out of the UART, for which a look
-// takes longer; ok is false if there is none. It does not wait. Early and kernel context.
+// Receive takes one byte that arrived at the port, or else one from the UART, which takes longer to
+// check; ok is false if there is none. It does not wait. Early and kernel context.
 func Receive() (b byte, ok bool) {
 	if portReceive != 0 {
 		if b, ok = receivePort(); ok {
@@ -15,6 +15,6 @@ func Receive() (b byte, ok bool) {
 	return com1.Receive()
 }
 
-// Flowing reports whether bytes come in faster than they are received, and forgets it. Early
-// and kernel context.
+// Flowing reports whether bytes arrive faster than they are received, and resets that. Early and
+// kernel context.
 func Flowing() bool { return com1.Flowing() }

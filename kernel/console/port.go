@@ -6,17 +6,16 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// A second, faster way out for what programs write: a port whose bytes the host joins with
-// those of COM1. Escape sequences, which the host takes out (qemu/join.go), say when which of
-// them has the word:
+// A second, faster way out for programs' output: a port whose bytes the host joins with those of
+// COM1. Escape sequences, which the host removes (qemu/join.go), say which of them is active:
 //
 //	ESC ] zf-port;K BEL     on COM1: what follows is in the port, for the Kth time since boot
 //	ESC ] zf-port;K BEL     in the port: what follows is to wait for that
 //	ESC ] zf-com1;N BEL     on COM1: N bytes have gone by the port since; what follows is here
 //
-// The kernel's own text and each trace go by COM1, behind all that is in the port.
+// The kernel's own text and each trace go through COM1, after everything in the port.
 
-// Where what is typed comes from is said on COM1, too, once and before the program starts:
+// COM1 also says where input comes from, once and before the program starts:
 //
 //	ESC ] zf-stdin;1 BEL    on COM1: what is sent to the port is received; 0: it is not
 //
@@ -29,15 +28,15 @@ var bell = [...]byte{'\a'} // never written
 
 // Under the kernel lock; the panic path takes none.
 var (
-	onPort bool                   // the port has the word
-	turns  uint64                 // how often it got it
-	ported uint64                 // bytes that have gone there since
+	onPort bool                   // the port is active
+	turns  uint64                 // how often it became active
+	ported uint64                 // bytes that went there since
 	digits [tracer.MaxDigits]byte // of turns
 )
 
-// UsePort says that what programs write goes by a port: send hands bytes over and returns how
-// many the port has taken, flush waits until they are out, receive takes a byte that has come.
-// They must be top-level functions. Not inlined: its arguments are looked for in the code
+// UsePort sends programs' output through a port: send hands over bytes and returns how many the
+// port has taken, flush waits until they are out, receive takes a byte that has arrived. They must
+// be top-level functions. Not inlined, because tools/stacks finds its arguments in the code
 // (tools/stacks/kernel.txt). Early context.
 //
 //go:noinline
@@ -47,7 +46,7 @@ func UsePort(send func(p []byte) int, flush func(), receive func() (byte, bool))
 	portSend = **(**uintptr)(unsafe.Pointer(&send))
 }
 
-// TellInput tells the host whether what it sends to the port is received, if there is one. Early
+// TellInput tells the host whether input through the port is received, if there is a port. Early
 // context, before the program starts.
 func TellInput(byPort bool) {
 	if portSend == 0 {
@@ -60,7 +59,7 @@ func TellInput(byPort bool) {
 	com1.SendAll(unsafe.Slice(unsafe.StringData(text), len(text)))
 }
 
-// enterPort gives the port the word.
+// enterPort makes the port active.
 func enterPort() {
 	if onPort {
 		return
@@ -73,13 +72,13 @@ func enterPort() {
 	ported, onPort = 0, true
 }
 
-// both sends bytes that are no part of the text on COM1 and by the port.
+// both sends bytes that are no part of the text on COM1 and through the port.
 func both(p []byte) {
 	com1.SendAll(p)
 	sendPort(p)
 }
 
-// leavePort gives COM1 the word again, when all that went by the port is out.
+// leavePort makes COM1 active again, after everything in the port is out.
 func leavePort() {
 	onPort = false // the rest of this may fault
 	flushPort()
@@ -92,7 +91,7 @@ func leavePort() {
 	com1.SendAll(bell[:])
 }
 
-// portText sends by the port what Text is given.
+// portText sends Text's bytes through the port.
 func portText(p []byte) {
 	if len(p) == 0 {
 		return
@@ -119,7 +118,7 @@ func sendPort(p []byte) int {
 	return (*(*func([]byte) int)(unsafe.Pointer(&f)))(p)
 }
 
-// flushPort calls the port's other one.
+// flushPort calls the port's flush function.
 //
 //go:noinline
 func flushPort() {
@@ -127,7 +126,7 @@ func flushPort() {
 	(*(*func())(unsafe.Pointer(&f)))()
 }
 
-// receivePort calls the third one.
+// receivePort calls the port's receive function.
 //
 //go:noinline
 func receivePort() (b byte, ok bool) {

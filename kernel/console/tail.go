@@ -1,7 +1,7 @@
 package console
 
-// The last bytes of the console, for who comes after the kernel's crash: a ring, which
-// stands still while a trace is written, so that it ends where the trace begins.
+// The last bytes of the console, for the boot after a crash: a ring, which stands still while a
+// trace is written, so that it ends where the trace begins.
 
 // tailSize is the size of the ring in bytes, a power of two.
 const tailSize = 4 << 10
@@ -26,5 +26,5 @@ func HoldTail(hold bool) { tailHeld = hold }
 // TailLen returns how many bytes the ring has. Any context.
 func TailLen() int { return int(min(tailed, tailSize)) }
 
-// Tail returns the i'th of them, from 0, the oldest. Any context.
+// Tail returns byte i of the ring, from 0, the oldest. Any context.
 func Tail(i int) byte { return tail[(tailed-uint(TailLen())+uint(i))&(tailSize-1)] }

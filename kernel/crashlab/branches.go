@@ -7,12 +7,13 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/fault"
 )
 
-// Records of branches, for a CPU that has none: crash.branches=on.
+// Branch records for a CPU that has none: crash.branches=on.
 
-// branchRoom is what stands for the registers of such records. Crash lab only.
+// branchRoom replaces the registers of such records. Crash lab only.
 var branchRoom [arch.FakeBranchMSRs]arch.FakeMSR
 
-// fakeBranches has the CPU have recorded three branches: into the functions of the kind nil-write, and back.
+// fakeBranches makes the CPU look as if it had recorded three branches: into the functions of the
+// kind nil-write, and back.
 func fakeBranches() {
 	fakeBranch[0] = arch.Branch{From: entryOf(lab), To: entryOf(nilWriteA), Cycles: 12}
 	fakeBranch[1] = arch.Branch{From: entryOf(nilWriteA), To: entryOf(nilWriteB), Missed: true}

@@ -6,14 +6,14 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
-// Crashes with a CPU that takes no NMI, as it is in one: it has sent itself one, and is at the
-// trace of that (nmiHook).
+// Crashes while a CPU takes no NMI because it is in one: it has sent itself an NMI, and is writing
+// the trace of that (nmiHook).
 
 // inNMI is 1 + the number of the CPU that is in its NMI. Crash lab only.
 var inNMI uint32
 
-// nmiSelf sends the running CPU an NMI. It does not return. What the CPU does in the NMI has been
-// given to fault.OnPanic, which calls it at the beginning of each panic stage.
+// nmiSelf sends the running CPU an NMI. It does not return. The code that the CPU runs in the NMI
+// was given to fault.OnPanic, which calls it at the beginning of each panic stage.
 //
 //go:noinline
 func nmiSelf() {
@@ -80,8 +80,8 @@ func nmiLateA() {
 	idleSpin()
 }
 
-// dieLateInNMI is called by both: the first CPU dies when the last one is at its trace, and that
-// one goes on when the first has died.
+// dieLateInNMI runs on both CPUs: the first CPU dies when the last one is writing its trace, and
+// that one goes on when the first has died.
 //
 //go:noinline
 func dieLateInNMI(s fault.Stage) {

@@ -11,7 +11,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/smp"
 )
 
-// Crashes on another CPU than the first: the last one dies while the first waits for it. Those
+// Crashes on a CPU other than the first: the last one dies while the first waits for it. Crashes
 // that need several CPUs have a table of their own.
 
 // crashesOfCPUs is that table. Crash lab only.
@@ -24,7 +24,7 @@ var crashesOfCPUs = [...]crash{
 	{"nmi-late", nmiLateA, early, "the last CPU dies; the first, in an NMI that does not return, dies while that one writes its trace"},
 }
 
-// runOnCPU has the last CPU crash, a while (crash.delay=) after the others have begun to do what
+// runOnCPU makes the last CPU crash, a while (crash.delay=) after the others have begun to do what
 // crash.others= says.
 func runOnCPU(run func()) {
 	last := lastCPU()
@@ -46,7 +46,7 @@ func runOnCPU(run func()) {
 	fault.Exit(0)
 }
 
-// dying is the code of what dieLater calls. Crash lab only.
+// dying is the address of the function that dieLater calls. Crash lab only.
 var dying uintptr
 
 //go:noinline
@@ -57,8 +57,8 @@ func dieLater() {
 	sink++
 }
 
-// doOther is what crash.others= has a CPU do: spin with interrupts off, or die, too, at a time of
-// its own.
+// doOther does what crash.others= says: spin with interrupts off, or die, too, at a time of its
+// own.
 //
 //go:noinline
 func doOther() {
@@ -74,8 +74,8 @@ func doOther() {
 // othersDie is the second word of crash.others=.
 const othersDie = 1
 
-// waste lets crash.delay= turns of a loop go by; or, for another CPU than the one that is to die,
-// 0 to twice as many, by crash.seed= and its number.
+// waste runs crash.delay= turns of a loop; or, on a CPU other than the one that is to die, 0 to
+// twice as many, by crash.seed= and its number.
 func waste(number uint64) {
 	turns, _ := option.Number("crash.delay")
 	if seed, _ := option.Number("crash.seed"); number != 0 {
@@ -89,7 +89,7 @@ func waste(number uint64) {
 
 func lastCPU() uint32 { return percpu.Count() - 1 }
 
-// gate is how many CPUs have come to awaitAll. Crash lab only.
+// gate is the number of CPUs that have called awaitAll. Crash lab only.
 var gate uint32
 
 // awaitAll returns when n CPUs have called it.
@@ -132,7 +132,7 @@ func idleSpin() {
 	}
 }
 
-// runOnCPUs has the first CPU and others run a row of the table.
+// runOnCPUs makes the first CPU and others run a row of the table.
 func runOnCPUs(c *crash) {
 	if lastCPU() == 0 {
 		runOnCPU(c.run)

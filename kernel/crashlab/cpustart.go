@@ -11,11 +11,11 @@ import (
 )
 
 // Crashes of another CPU in its first instructions (boot/ap_amd64.s): the first one that is started
-// hangs or faults there, and is left out. Then the first CPU crashes, with those that are left. Their
-// code is put behind the instruction by which a CPU says how far it has come, or, in 64-bit mode, in
-// place of what it would jump to.
+// hangs or faults there, and is left out. Then the first CPU crashes, with the remaining ones. The
+// code is put after the instruction by which a CPU says how far it has come, or, in 64-bit mode, in
+// place of the code that it would jump to.
 
-// A startCrash is a kind of these. Crash lab only.
+// A startCrash is one kind of these. Crash lab only.
 type startCrash struct {
 	name string
 	mode uint8
@@ -33,20 +33,20 @@ var startCrashes = [...]startCrash{
 	{"start-triple", boot.AP16, triple, "a triple fault in 16-bit mode: the machine resets"},
 }
 
-// Code that is the same in all modes, but for the last.
+// Code that is the same in all modes, except the last.
 const (
 	hang      = "\xf4\xeb\xfd"                 // HLT; JMP to that
 	undefined = "\x0f\x0b"                     // UD2
-	triple    = "\x0f\x01\x1e\x00\x0c\x0f\x0b" // LIDT 0xc00, where zeros are put; UD2
+	triple    = "\x0f\x01\x1e\x00\x0c\x0f\x0b" // LIDT 0xc00, where zeros are; UD2
 )
 
 //go:linkname startHook github.com/zeroframe/zeroframe/kernel/smp.startHook
 var startHook = breakStart // crash lab only
 
-// broken is set when a CPU has been. Crash lab only.
+// broken is set once a CPU was broken. Crash lab only.
 var broken bool
 
-// breakStart changes the page in which the second CPU is to start. Of the kind that ends in no crash
+// breakStart changes the page in which the second CPU will start. For the kind that does not crash,
 // it changes the counter of time of each CPU.
 //
 //go:noinline
@@ -92,9 +92,9 @@ func breakStart(page uintptr) {
 	}
 }
 
-// skew has the counter of the CPU that is to start be as many times 2^33 ticks off as its number is,
-// behind if that is odd, ahead if not. QEMU's CPUs have one counter, and ignore what is written to it.
-// So it is what is added to the counter that is wrong, and to be found and mended.
+// skew makes the counter of the CPU that will start be off by its number times 2^33 ticks, behind
+// if the number is odd, ahead if not. QEMU's CPUs share one counter and ignore writes to it, so the
+// offset that is added to the counter is made wrong, and must be found and corrected.
 //
 //go:noinline
 func skew() {
@@ -106,7 +106,7 @@ func skew() {
 	percpu.At(uint32(n)).CounterOffset = off
 }
 
-// The instructions by which a CPU says that it has come to a mode.
+// The instructions by which a CPU says that it has reached a mode.
 const (
 	mark16 = "\xc6\x06" + stageAt + "\x01"
 	mark32 = "\xc6\x83" + stageAt + "\x00\x00\x02"

@@ -6,10 +6,10 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// Exit thunks: functions, nested and in assembly, with hooks on their return. Traces of
-// all that must not show that return addresses were replaced.
+// Exit thunks: functions, nested and in assembly, with hooks on their return. Their traces must not
+// show that return addresses were replaced.
 
-// exitOrder is in which order the hooks ran, a decimal digit each. Crash lab only.
+// exitOrder is the order in which the hooks ran, a decimal digit each. Crash lab only.
 var exitOrder uint64
 
 //go:noinline
@@ -37,7 +37,8 @@ func onReturnA() {
 // toConsole writes to the console.
 type toConsole struct{}
 
-// exitDump is one, complete in the source: to make it at run time takes memory. Crash lab only.
+// exitDump is a toConsole, laid out in the source because making it at run time takes memory. Crash
+// lab only.
 var exitDump interface{ Write([]byte) (int, error) } = toConsole{}
 
 func (toConsole) Write(p []byte) (int, error) { console.Bytes(p); return len(p), nil }
@@ -82,12 +83,12 @@ func exitPanicking(x uint64) uint64 {
 //go:noinline
 func exitPanics(uintptr) { panic("the crash lab gave up") }
 
-// exitRegisters calls a function in assembly that has a hook and leaves a value in each
-// register, and returns 0 if all are there afterwards.
+// exitRegisters calls a function in assembly that has a hook and leaves a value in each register.
+// It returns 0 if all are there afterwards.
 func exitRegisters() uint64
 
-// exitAssembly has the hook.
+// exitAssembly is the function with the hook.
 func exitAssembly()
 
-// exitSet is called by that with the address of its return address.
+// exitSet is called by exitAssembly with the address of its return address.
 func exitSet(slot uintptr) { tracer.OnReturnAt(slot, exitHook, 7) }

@@ -7,9 +7,9 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/fault"
 )
 
-// Crashes by what the program does: panics of compiled Go and faults. Each kind
-// is a chain of functions A, B and C, of which the last dies. What they use
-// comes from variables, so that the compiler cannot see the end coming.
+// Crashes by what the program does: panics of compiled Go and faults. Each kind is a chain of
+// functions A, B and C, and the last one dies. Their operands come from variables, so that the
+// compiler cannot foresee the crash.
 
 // Crash lab only.
 var (
@@ -29,7 +29,7 @@ func panicB() { panicC(); sink++ }
 //go:noinline
 func panicC() { panic("the crash lab gave up") }
 
-// An exitCode is no string.
+// An exitCode is a value that is not a string.
 type exitCode int16
 
 //go:noinline
@@ -85,8 +85,8 @@ func nilCallA() { nilCallB(); sink++ }
 //go:noinline
 func nilCallB() { nilCallC(); sink++ }
 
-// nilCallC calls address 0. (The call of a nil func value would fault while it
-// reads the code's address from the func value, before it calls anything.)
+// nilCallC calls address 0. (Calling a nil func value would fault when it reads the code's address
+// from the func value, before the call.)
 //
 //go:noinline
 func nilCallC() { callAddress(0); sink++ }

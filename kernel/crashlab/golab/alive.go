@@ -16,7 +16,7 @@ func spinA() { spinB(); sink++ }
 //go:noinline
 func spinB() { spinC(); sink++ }
 
-// spinC says that it spins, so that whoever sends the NMI knows that it is there.
+// spinC announces that it spins, so that whoever sends the NMI knows.
 //
 //go:noinline
 func spinC() {
@@ -37,8 +37,7 @@ func yieldA() {
 //go:noinline
 func yieldB() { yieldC(); sink++ }
 
-// yieldC gives way for ever: most of the time it is on the way into or out of the
-// scheduler.
+// yieldC yields for ever: most of the time it is entering or leaving the scheduler.
 //
 //go:noinline
 func yieldC() {
@@ -56,7 +55,7 @@ var (
 	endless sync.WaitGroup
 )
 
-// hangA lets goroutines wait, each for something else.
+// hangA makes goroutines wait, each for something else.
 //
 //go:noinline
 func hangA() {

@@ -14,10 +14,10 @@ import (
 // A program that keeps all CPUs busy, in Go code, in the runtime and in the kernel, and then dies
 // on the last one.
 
-// work are what its goroutines do all the time. Never written.
+// work lists what its goroutines do all the time. Never written.
 var work = [...]func(){workCompute, workGarbage, workMap, workCall, workSleep, workYield}
 
-// busyA dies crash.delay= us behind the start of the goroutines: in kernel context if crash.seed= is
+// busyA dies crash.delay= us after the start of the goroutines: in kernel context if crash.seed= is
 // even, otherwise in a goroutine.
 //
 //go:noinline

@@ -20,7 +20,7 @@ import (
 
 // Another CPU dies while the first one runs a goroutine of the program.
 
-// needCPUs ends a machine that has one CPU alone.
+// needCPUs ends the machine if it has only one CPU.
 func needCPUs() {
 	if percpu.Count() == 1 {
 		say("this kind needs a machine with several CPUs (zf run -smp N)")
@@ -28,7 +28,7 @@ func needCPUs() {
 	}
 }
 
-// stayOnFirst has the goroutine run on the first CPU from now on.
+// stayOnFirst makes the goroutine run on the first CPU from now on.
 func stayOnFirst() {
 	needCPUs()
 	stayOn(0)
@@ -60,12 +60,12 @@ func otherCPUC() {
 	}
 }
 
-// divideOnCPU is what dies, in kernel context.
+// divideOnCPU dies, in kernel context.
 //
 //go:noinline
 func divideOnCPU() { sink = uint64(five / zero) }
 
-// recordOfCPUA has the first CPU call recordOfCPUB, in kernel context.
+// recordOfCPUA makes the first CPU call recordOfCPUB, in kernel context.
 //
 //go:noinline
 func recordOfCPUA() {
@@ -75,8 +75,8 @@ func recordOfCPUA() {
 	sink++
 }
 
-// recordOfCPUB overwrites of each other CPU's record what leads to it, and what it is called by. The
-// CPUs stand still, or they would be the first to die of it.
+// recordOfCPUB overwrites, in each other CPU's record, the pointer to it and its ID. The CPUs stand
+// still, or they would be the first to die of it.
 //
 //go:noinline
 func recordOfCPUB() {
@@ -102,15 +102,15 @@ func callForEver() {
 	}
 }
 
-// reached is set when the last CPU has come to what it is to do. Crash lab only.
+// reached is set when the last CPU has come to its task. Crash lab only.
 var reached uint32
 
 func isReached() bool { return percpu.Load(&reached) != 0 }
 
 func reach() { arch.Store32(uintptr(unsafe.Pointer(&reached)), 1) }
 
-// onLastCPU has the last CPU call f until it has reached what it is to do: f returns at once where the
-// CPU waits for the kernel lock.
+// onLastCPU makes the last CPU call f until it has come to its task: f returns at once if the CPU
+// waits for the kernel lock.
 func onLastCPU(f func()) {
 	for last := percpu.Count() - 1; !isReached(); {
 		smp.Begin(last, f)
@@ -146,8 +146,9 @@ func lockDiesA() {
 	callForEver()
 }
 
-// lockDiesB takes the kernel lock, and dies when the first CPU waits for it, for the goroutine's call. Now and
-// then it does for one of the runtime's monitor, which runs there, too: that gets the lock.
+// lockDiesB takes the kernel lock, and dies when the first CPU waits for it, for the goroutine's
+// call. Sometimes that is a call of the runtime's monitor, which also runs there: then it gets the
+// lock.
 //
 //go:noinline
 func lockDiesB() {
@@ -168,7 +169,7 @@ func lockDiesB() {
 	}
 }
 
-// flushDiesA has the last CPU run a goroutine, and changes page tables.
+// flushDiesA makes the last CPU run a goroutine, and changes page tables.
 //
 //go:noinline
 func flushDiesA() {
@@ -191,8 +192,8 @@ func mapForEver() {
 	}
 }
 
-// flushDiesB dies when another CPU waits for this one to drop pages; at the gate none would. That one stands
-// still first, since it does not wait for a CPU that has died.
+// flushDiesB dies when another CPU waits for this one to drop pages; at the gate none would wait.
+// That CPU stands still first, because it does not wait for a CPU that has died.
 //
 //go:noinline
 func flushDiesB() {
@@ -223,7 +224,7 @@ func deafB() {
 	}
 }
 
-// deafC lets no interrupt in, though the timer is to interrupt.
+// deafC lets no interrupt in, though the timer is set.
 //
 //go:noinline
 func deafC() {
@@ -233,8 +234,8 @@ func deafC() {
 	sink++
 }
 
-// deafInLineA has the last CPU be the first one that waits for the kernel lock, and then let no
-// interrupt in.
+// deafInLineA makes the last CPU the first one that waits for the kernel lock, and then lets no
+// interrupt in there.
 //
 //go:noinline
 func deafInLineA() {
@@ -265,8 +266,8 @@ func deafInLineB() {
 	r.Unlock()
 }
 
-// skewedA has a goroutine on each CPU pass the time on to the others: none may read less than another
-// one has read. And each sleeps there, as long as it wants to.
+// skewedA has a goroutine on each CPU pass the time on to the others: none may read an earlier time
+// than another one. Each also sleeps there, for as long as it wants.
 //
 //go:noinline
 func skewedA() {
@@ -297,8 +298,8 @@ func skewedA() {
 	say("the clock is one")
 }
 
-// noLockA has the last CPU look at what is under the kernel lock, in an interrupt that takes none. It
-// only reads, so that an image without the check comes to its end.
+// noLockA makes the last CPU read data under the kernel lock, in an interrupt that does not take
+// the lock. It only reads, so that an image without the check runs to its end.
 //
 //go:noinline
 func noLockA() {

@@ -45,11 +45,11 @@ func faultInDeferC() {
 //go:noinline
 func faultDeferred() { arch.Pause(); nilPointer[1] = 1 }
 
-// device is what the driver has to do with: here it is a pipe. Crash lab only.
+// device is what the driver works with: here it is a pipe. Crash lab only.
 var device *os.File
 
-// driverA starts a driver, which waits for its device, and faults when it looks at what
-// has come.
+// driverA starts a driver, which waits for its device, and faults when it looks at what has
+// arrived.
 func driverA() {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -86,7 +86,7 @@ func runtimeFaultA() { runtimeFaultB(); sink++ }
 //go:noinline
 func runtimeFaultB() { runtimeFaultC(map[string]int{"key": five}, 64); sink++ }
 
-// runtimeFaultC has the runtime look up a string whose bytes are not there.
+// runtimeFaultC makes the runtime look up a string whose bytes are not mapped.
 //
 //go:noinline
 func runtimeFaultC(m map[string]int, n int) {
@@ -106,8 +106,8 @@ func systemStackB() {
 	sink++
 }
 
-// systemStackC has the runtime write to memory that cannot be written. The runtime
-// does that on the stack of g0, while all else stands still.
+// systemStackC makes the runtime write to memory that cannot be written. The runtime does that on
+// the stack of g0, while the world is stopped.
 //
 //go:noinline
 func systemStackC(m *runtime.MemStats) { runtime.ReadMemStats(m); sink++ }

@@ -13,7 +13,7 @@ type Crash struct {
 // Skewed is the kind in which the other CPUs' counters of time are off.
 const Skewed = "cpu.skew"
 
-// Crashes is the table of kinds. It is complete in the source: the early hook lists it
+// Crashes is the table of kinds. It is laid out in the source, because the early hook lists it
 // before anything has run. Crash lab only.
 var Crashes = [...]Crash{
 	{"go.panic-error", panicErrorA, "panic with an error", false},
@@ -66,8 +66,8 @@ var Crashes = [...]Crash{
 	{Skewed, skewedA, "no crash: the other CPUs' counters of time are off; their clock is not", true},
 }
 
-// What the chains use comes from variables, so that the compiler cannot see the end
-// coming. Crash lab only.
+// The chains' operands come from variables, so that the compiler cannot foresee the crash. Crash
+// lab only.
 var (
 	nilPointer *[4]uint64
 	table      = [3]uint64{1, 2, 3}
@@ -76,7 +76,7 @@ var (
 	sink       uint64
 )
 
-// Main crashes as the kind says, if that is one of the table.
+// Main crashes as the kind says, if that is in the table.
 func Main(kind string) {
 	for _, c := range Crashes {
 		switch {
