@@ -1,44 +1,42 @@
-// Package kernel turns a Go main package into a bare-metal kernel: import it,
-// build with zf build, boot the result.
+// Package kernel turns a Go main package into a bare-metal kernel: import it, build with zf build,
+// boot the result.
 //
 //	import _ "github.com/zeroframe/zeroframe/kernel"
 //
-// The kernel boots, reports, runs what a program has put into the early hook (see
-// crashlab), and starts the Go runtime, which finds in it the Linux that it was
-// built for: package linux answers its system calls. When the program dies, the
-// kernel writes a trace.
+// The kernel boots, reports, runs the program's early hook (see crashlab), and starts the Go
+// runtime, to which it looks like the Linux that the runtime was built for: package linux answers
+// its system calls. When the program dies, the kernel writes a trace.
 //
-// The kernel's Go code runs in early and kernel context, without a runtime: no
-// allocation, no write barrier, no map, channel, defer or allocating interface
-// conversion, no call into the runtime but those that the compiler inserts for
-// panics and stack checks, and those end in a trace. Globals are pointer-free
-// or set in the source. The tests in this folder check it.
+// The kernel's Go code runs in early and kernel context, without a runtime: no allocation, no write
+// barrier, no map, channel, defer or allocating interface conversion, no call into the runtime
+// except those that the compiler inserts for panics and stack checks, and those end in a trace.
+// Globals are pointer-free or set in the source. The tests in this folder check this.
 //
-// This package is the start order, and imports all others:
+// This package is the order of the start, and imports all others:
 //
-//	early.go       from boot/start_amd64.s: what is set up, in which order
+//	early.go       from boot/start_amd64.s: the order in which everything is set up
 //	screen.go      the console: serial port or screen
-//	card.go        the network card, if one is wanted; and the devices of programs
+//	card.go        the network card, if an option needs it; and the devices of programs
 //	shares.go      folders of the host
-//	window.go      RAM that is a file, for a host that sees it
+//	window.go      RAM that is also a file, which the host can map
 //	netlog.go      log and traces by network
 //	bootreport.go  the boot report
 //	program.go     the program starts
 //	cpus.go        its threads on all CPUs
-//	keep.go        what is kept twice, from then on
+//	keep.go        what is stored twice, from then on
 //	args.go        its arguments and environment
-//	presets.go     the files that it expects
+//	presets.go     files that every program expects
 //
 // The packages, from below. Imports go to the left and upwards:
 //
 //	option image goinfo clock       the command line; the image; the Go runtime's structures; time
 //	mem thread stack                frames and page tables; threads; the table of stacks and the walker
-//	dev/ console tty crashlog       drivers; the console; the terminal; what survives a reset in RAM
+//	dev/ console tty crashlog       drivers; the console; the terminal; the crash record in RAM
 //	smp                             the other CPUs
 //	vfs linux net/                  files; system calls; log and traces by network
-//	observe/                        handles, profile, probes, and the stream that they leave by
+//	observe/                        handles, profile, probes, and the stream that carries them
 //	fault                           from a trap to the last byte of its trace: doc.go there is the map
 //	monitor                         the prompt
-//	memdump secret                  the memory of a machine that has died, and what is kept out of it
+//	memdump secret                  the memory of a dead machine, and what is hidden in it
 //	crashlab                        a program with every way to crash
 package kernel

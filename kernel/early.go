@@ -23,14 +23,14 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// How the kernel comes up. The order serves dying: the console first, then the
-// stacks and the gates, so that whatever goes wrong from LoadTables on is
-// reported; then memory; then the report.
+// How the kernel comes up. The order is chosen so that it can die legibly: the console first, then
+// the stacks and the gates, so that anything that goes wrong after LoadTables is reported; then
+// memory; then the report.
 
 // Version is Zeroframe's version.
 const Version = "0.2.0"
 
-// Constants that packages which may not import each other must agree on.
+// Constants of packages that may not import each other must agree.
 const (
 	_ = -uint(arch.TrapSyscall ^ tracer.VectorSyscall)
 	_ = -uint(linux.VectorSignal ^ tracer.VectorSignal)
@@ -42,7 +42,7 @@ const (
 // earlyFunc is where boot/start_amd64.s finds the first Go function. Never written.
 var earlyFunc = early
 
-// info is what the loader said. Set once at boot.
+// info is the loader's information. Set once at boot.
 var info boot.Info
 
 func startInterrupts() {
@@ -53,9 +53,8 @@ func startInterrupts() {
 	}
 }
 
-// earlyHook is a program's code for the early context: it runs when the kernel
-// is up and before the Go runtime would start. A program sets it in the source,
-// since nothing else has run by then:
+// earlyHook is a program's code for early context: it runs when the kernel is up and before the Go
+// runtime would start. A program sets it in the source, because nothing else has run by then:
 //
 //	//go:linkname earlyHook github.com/zeroframe/zeroframe/kernel.earlyHook
 //	var earlyHook = func() { ... }
@@ -141,7 +140,7 @@ func early() {
 	memdump.Configure(entropy.Word())
 	option.PrintUnknown()
 
-	console.HoldTail(true) // what is the same in each boot need not reach the next
+	console.HoldTail(true) // lines that are the same in each boot need not reach the next
 	printReport()
 	fault.PrintPrevious()
 	memdump.AtBoot(info.Regions(), fault.PreviousCrashed())

@@ -14,15 +14,15 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// What the kernel needs in order to die is kept twice: its code, and what the packages on the
-// way from a trap to the last byte of a trace have set once at boot. The copy is made when the
-// program is about to start, in pages that are then read-only.
+// What the kernel needs in order to die is stored twice: its code, and what the packages between a
+// trap and the last byte of a trace set once at boot. The copy is made just before the program
+// starts, in pages that are then read-only.
 
-// keptRoom is where the copy is to be, and its size; 0: there is no room for one. Set once at
-// boot.
+// keptRoom is the address of the copy, and keptSize its size; 0: there is no room for one. Set once
+// at boot.
 var keptRoom, keptSize uintptr
 
-// findKept finds what is to be kept, and room for it. Early context, before mem.Release.
+// findKept registers what must be copied, and finds room for it. Early context, before mem.Release.
 func findKept() {
 	lo, hi := stack.KernelText()
 	if filesLo, filesHi := stack.FilesText(); filesLo != 0 {

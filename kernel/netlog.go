@@ -9,10 +9,10 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/option"
 )
 
-// The console by network (options netconsole= and ip=): from the moment that the card is
-// up, what is said on the console and each trace go to another machine, too.
+// The console by network (options netconsole= and ip=): as soon as the card works, the console's
+// text and each trace also go to another machine.
 
-// readNetconsole reads the options. Before nic.Init.
+// readNetconsole reads the options. Call it before nic.Init.
 func readNetconsole() {
 	given, on := option.Value("netconsole")
 	if !on {
@@ -32,7 +32,7 @@ func readNetconsole() {
 	nic.Want(netconsole.Options().Card)
 }
 
-// startNetconsole begins to send, if an option wants it. When nic.Init has been called.
+// startNetconsole begins to send, if an option asks for it. Call it after nic.Init.
 func startNetconsole() {
 	c := netconsole.Options()
 	if !c.On {
@@ -54,8 +54,8 @@ func startNetconsole() {
 	console.Tap(netconsole.Byte)
 }
 
-// printNetconsole prints a line of the boot report. It begins with the line break that
-// ends the line before.
+// printNetconsole prints a line of the boot report. It begins with the line break that ends the
+// previous line.
 func printNetconsole() {
 	if !netconsole.Ready() {
 		return

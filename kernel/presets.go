@@ -8,10 +8,10 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// What a program expects to find in any file tree. The loader's archives and the host's folders
-// may bring it in another form, which stays. (Package vfs makes the folders and devices.)
+// Files that every program expects. The loader's archives and the host's folders may bring other
+// versions, which stay. (Package vfs makes the folders and devices.)
 
-// presets are such files. Never written.
+// presets are these files. Never written.
 var presets = [...]struct{ path, text string }{
 	{"/etc/group", "root:x:0:\n"},
 	{"/etc/hostname", linux.HostName + "\n"},
@@ -63,8 +63,8 @@ func makePresets() {
 	}
 }
 
-// storeRecord makes a file of the record, where Linux has them, for the program; and
-// clears it.
+// storeRecord makes the crash record a file for the program, where Linux has such files, and clears
+// it.
 func storeRecord(found crashlog.State) {
 	if found == crashlog.Whole {
 		now := clock.Wall()
@@ -91,7 +91,7 @@ func storeRecord(found crashlog.State) {
 	crashlog.Clear()
 }
 
-// writeRecord writes b to the file at off, and returns how many bytes that were.
+// writeRecord writes b to the file at off, and returns the number of bytes.
 func writeRecord(id vfs.ID, b []byte, off, now int64) int64 {
 	n, e := vfs.WriteAt(id, b, off, now)
 	if e != 0 {

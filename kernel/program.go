@@ -23,8 +23,7 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// Starting the program: the Go runtime's own entry, with the stack that Linux would
-// have given it.
+// Starting the program: the Go runtime's own entry, with the stack that Linux would have made.
 
 // The first thread's stack. The runtime takes the upper 64 KiB for its g0.
 const (
@@ -97,8 +96,8 @@ func startProgram() {
 	arch.OnStack(k.Lo, k.Hi, enter, uintptr(unsafe.Pointer(t)))
 }
 
-// enter fills the first stack and goes on in the program. It runs on the kernel stack,
-// where the program's system calls will.
+// enter fills the first stack and continues in the program. It runs on the kernel stack, on which
+// the program's system calls will run.
 func enter(first uintptr) {
 	t := (*thread.Thread)(arch.Pointer(first))
 	stack.Running = true
@@ -140,15 +139,15 @@ func setTerminal() {
 	}
 }
 
-// setTime reads the option time=SECONDS, since the Unix epoch, for machines without a
-// clock that tells the date.
+// setTime reads the option time=SECONDS, since the Unix epoch, for machines without a clock that
+// tells the date.
 func setTime() {
 	if s, ok := option.Number("time"); ok {
 		clock.SetWall(int64(s) * 1e9)
 	}
 }
 
-// listen lets the serial port interrupt, and the virtio console.
+// listen enables the interrupts of the serial port and of the virtio console.
 func listen() {
 	arch.ConnectConsole(arch.LocalInterrupts() && mem.MapDevice(arch.LineRegisters, arch.PageSize) != 0)
 	console.EnableInput()

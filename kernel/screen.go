@@ -12,24 +12,24 @@ import (
 )
 
 // The choice of the console, by the option console=com1|vga|both|virtio. Without the option the
-// console is the serial port if one answers, and otherwise the screen; and a fatal trace is
-// on the screen as well, if there is one, since nobody may be at the other end of the serial
-// line. With console=com1 the screen is left alone; console=virtio is as without the option,
-// but what programs write and read goes by a virtio console.
+// console is the serial port if one answers, and otherwise the screen; a fatal trace is also shown
+// on the screen, if there is one, because nobody may be at the other end of the serial line. With
+// console=com1 the screen is not used. console=virtio works as without the option, except that
+// programs read and write through a virtio console.
 
-// setConsole chooses, unless the loader's screen can only be reached later. Early context,
-// when the loader's information is read, and while the first page tables are in use.
+// setConsole chooses the console, unless the loader's screen can only be reached later. Early
+// context, after the loader's information is read, and while the first page tables are in use.
 func setConsole() {
 	if _, end := screenMemory(); end <= firstTables {
 		chooseConsole()
 	}
 }
 
-// firstTables is how much memory the first page tables map.
+// firstTables is the amount of memory that the first page tables map.
 const firstTables = 4 << 30
 
-// framebuffer returns the loader's screen, if it has set up one. What lies in RAM that is free
-// for use is none, whatever the loader says.
+// framebuffer returns the loader's screen, if it has set one up. A screen in free RAM is rejected,
+// whatever the loader says.
 func framebuffer() (f boot.Framebuffer, ok bool) {
 	f, ok = info.Framebuffer()
 	for i := range info.Regions() {
@@ -40,7 +40,7 @@ func framebuffer() (f boot.Framebuffer, ok bool) {
 	return f, ok
 }
 
-// screenMemory returns where that is in memory, or zeros.
+// screenMemory returns where that screen is in memory, or zeros.
 func screenMemory() (lo, end uint64) {
 	f, ok := framebuffer()
 	if !ok {
@@ -83,7 +83,7 @@ func chooseConsole() {
 	}
 }
 
-// findScreen takes the loader's screen into use, or the board's text screen.
+// findScreen starts using the loader's screen, or the board's text screen.
 func findScreen() bool {
 	f, ok := framebuffer()
 	switch {
@@ -99,7 +99,7 @@ func findScreen() bool {
 	return screen.Text(arch.Virtual(arch.TextScreen), uintptr(columns)*arch.CellSize, columns, lines)
 }
 
-// mapScreen maps the loader's screen in the page tables that are then in use.
+// mapScreen maps the loader's screen in the page tables that are in use then.
 func mapScreen() {
 	lo, end := screenMemory()
 	switch {
@@ -114,8 +114,8 @@ func mapScreen() {
 	}
 }
 
-// findPort takes a virtio console into use for what programs write and read, if the option says
-// so. Early context, when the page tables are up and before mem.Release.
+// findPort starts using a virtio console for programs' input and output, if the option asks for it.
+// Early context, when the page tables are set up and before mem.Release.
 func findPort() {
 	how, given := option.Value("console")
 	switch {
@@ -130,7 +130,7 @@ func findPort() {
 	}
 }
 
-// printPort prints the boot report's line of the virtio console, if it is in use.
+// printPort prints the boot report's line about the virtio console, if it is in use.
 func printPort() {
 	if port.Buffers() > 0 {
 		console.String("\nport    virtio console, ")

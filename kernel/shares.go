@@ -11,8 +11,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// Folders of the host: the options share=TAG,MODE,PATH, by which zf run -mount says which
-// virtio-9p device is to be seen where.
+// Folders of the host: the options share=TAG,MODE,PATH, by which zf run -mount says where each
+// virtio-9p device appears.
 
 // findShares starts the devices, if there is such an option. Early context, before the frames of
 // RAM are given away.
@@ -34,7 +34,7 @@ func mountShares() {
 	}
 }
 
-// mountShare does so for the value of one option. It returns "" or what is wrong.
+// mountShare mounts the folder of one option. It returns "", or what is wrong.
 func mountShare(value []byte) (wrong string) {
 	tag, rest := untilComma(value)
 	mode, path := untilComma(rest)
@@ -76,7 +76,7 @@ func untilComma(b []byte) (before, behind []byte) {
 	return b, nil
 }
 
-// printShares prints the boot report's line of the devices, if any were looked for.
+// printShares prints the boot report's line about the devices, if any were searched for.
 func printShares() {
 	if _, ok := option.Value("share"); ok {
 		console.String("\nshares  ")

@@ -11,18 +11,18 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// Windows: RAM that is a file. A host that has mapped the machine's RAM sees at once what a
-// program writes there, and still does when the program has died. The options
-// window=ADDRESS,SIZE,PATH say where; zf test -fuzz talks to a test binary so.
+// Windows: RAM that is also a file. A host that has mapped the machine's RAM sees at once what a
+// program writes there, even after the program has died. The options window=ADDRESS,SIZE,PATH say
+// where; zf test -fuzz talks to a test binary in this way.
 
 // window is the RAM lo <= physical address < lo+size, which is the file path.
 type window struct {
 	lo   uintptr
 	size uint64
-	path []byte // of the command line
+	path []byte // in the command line
 }
 
-// readWindow reads an option's value. It returns "" or what is wrong with it.
+// readWindow reads an option's value. It returns "", or what is wrong with it.
 func readWindow(value []byte) (w window, wrong string) {
 	address, rest := untilComma(value)
 	size, path := untilComma(rest)
@@ -52,7 +52,7 @@ func readWindow(value []byte) (w window, wrong string) {
 	return w, "there is no RAM"
 }
 
-// keepWindows keeps the RAM for them. Early context, before mem.Init.
+// keepWindows reserves the RAM for them. Early context, before mem.Init.
 func keepWindows() {
 	for value, line, ok := option.Next(option.Line(), "window"); ok; value, line, ok = option.Next(line, "window") {
 		if w, wrong := readWindow(value); wrong == "" && !mem.Keep(w.lo, w.lo+uintptr(w.size)) {

@@ -11,8 +11,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/option"
 )
 
-// crash is a kind of crash. Its name is early.NAME in the early context, go.NAME in a
-// goroutine, and cpu.NAME in the early context of the last CPU.
+// crash is a kind of crash. Its name is early.NAME in early context, go.NAME in a goroutine, and
+// cpu.NAME in early context on the last CPU.
 type crash struct {
 	name string
 	run  func()
@@ -20,8 +20,8 @@ type crash struct {
 	help string
 }
 
-// context is where a chain may run: most keep to the rules of the early context and need what
-// is there, the others crash in a goroutine as well.
+// context is where a chain may run: most chains need early context, the others crash in a
+// goroutine, too.
 type context bool
 
 const (
@@ -29,8 +29,8 @@ const (
 	anywhere context = true
 )
 
-// crashes is the table of kinds, complete in the source: nothing has run yet
-// that could fill it. Those of goroutines alone are in package golab. Crash lab only.
+// crashes is the table of kinds, laid out in the source, because nothing has run yet that could
+// fill it. Those for goroutines only are in package golab. Crash lab only.
 var crashes = [...]crash{
 	{"panic", panicA, anywhere, "panic with a string"},
 	{"panic-type", panicTypeA, anywhere, "panic with a value of a type of its own"},
@@ -106,7 +106,7 @@ func lab() {
 			c.run()
 			return
 		} else if c.in == anywhere && named(kind, "go.", c.name) {
-			return // that is for main
+			return // that is main's task
 		} else if c.in == anywhere && named(kind, "cpu.", c.name) {
 			runOnCPU(c.run)
 		}
@@ -116,7 +116,7 @@ func lab() {
 			runOnCPUs(c)
 		}
 	}
-	if startKind(kind) != nil { // the CPU has been left out
+	if startKind(kind) != nil { // the CPU was left out
 		undefinedA()
 	}
 	for i := range golab.Crashes {
@@ -152,9 +152,9 @@ func lab() {
 	fault.Exit(2)
 }
 
-// wanted returns the kind of the option crash=; or, if the boot before this one has died
-// and there is the option crash.then=, the kind that this one says, "none" being none. So
-// a machine that resets when it dies need not do so for ever.
+// wanted returns the kind of the option crash=. If the previous boot died and there is the option
+// crash.then=, it returns that kind instead; "none" means none. So a machine that resets when it
+// dies need not do so for ever.
 func wanted() (kind []byte, ok bool) {
 	if fault.PreviousCrashed() {
 		if then, ok := option.Value("crash.then"); ok {
@@ -164,7 +164,7 @@ func wanted() (kind []byte, ok bool) {
 	return option.Value("crash")
 }
 
-// named reports whether kind is prefix and name.
+// named reports whether kind is prefix followed by name.
 func named(kind []byte, prefix, name string) bool {
 	return ascii.HasPrefix(kind, prefix) && ascii.Same(kind[len(prefix):], name)
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/bare"
 )
 
-// No crash but a measurement: what a walk costs. Under qemu -icount shift=0 a
-// tick of the time stamp counter is an instruction, the same in every run.
-// Elsewhere the numbers are ticks of that machine.
+// No crash but a measurement of the cost of a walk. Under qemu -icount shift=0 a tick of the time
+// stamp counter is an instruction, the same in every run. Elsewhere the numbers are ticks of that
+// machine.
 
 //go:noinline
 func measureA() { measureB(); sink++ }
@@ -64,7 +64,7 @@ func measure() {
 	n := bare.Chase(saved, &bareFrames[0])
 	t1 = arch.ReadCounter()
 	result("bare", t1-t0-base)
-	result("bare.frames", uint64(n)) // with the first, which needs no walk, for the zeros
+	result("bare.frames", uint64(n)) // the first, which needs no walk, stands for the zeros
 
 	t0 = arch.ReadCounter()
 	used := tracer.HighWater(boot.StackLo, boot.StackHi)
@@ -78,7 +78,7 @@ func measure() {
 	measureCheck(base)
 }
 
-// measureCheck measures the check of the stacks' limits: the dearest of a round.
+// measureCheck measures the check of the stacks' limits: the most expensive of a round.
 func measureCheck(base uint64) {
 	most, over := uint64(0), false
 	for range 2 * stack.Count {
@@ -93,10 +93,10 @@ func measureCheck(base uint64) {
 
 var capture = tracer.Capture{Records: []tracer.Record{127: {}}} // crash lab only
 
-// measureCapture measures what keeps a stack without saying anything of it.
+// measureCapture measures capturing a stack, without reporting it.
 func measureCapture(fp uintptr, base uint64) {
 	stack.SetCapture(&capture, stack.Of(fp))
-	for range 2 { // the first makes the pages' accessed bits
+	for range 2 { // the first run sets the pages' accessed bits
 		t0 := arch.ReadCounter()
 		capture.Walk(fp)
 		t1 := arch.ReadCounter()
@@ -133,8 +133,8 @@ func measurePages(base uint64) {
 	result("large.full.used", uint64(full))
 	result("large.pages.used", uint64(quick))
 
-	// Three records, of which the last lies in a page that is not there; then also the
-	// second, which a capture had found.
+	// Three records, the last of which lies in an unmapped page; then also the second, which a
+	// capture had found.
 	record := func(at, next uintptr) {
 		*(*tracer.Record)(arch.Pointer(at)) = tracer.Record{FP: next, RA: capture.Records[0].RA}
 	}
@@ -168,7 +168,7 @@ func result(name string, v uint64) {
 	console.String("\n")
 }
 
-// burn uses 8 KiB of stack and a little.
+// burn uses slightly more than 8 KiB of stack.
 //
 //go:noinline
 func burn() {
@@ -179,8 +179,8 @@ func burn() {
 	sink += uint64(block[sink%uint64(len(block))])
 }
 
-// measureUse burns stack: what the call takes, what the mark says of it, and that a reset
-// takes it back.
+// measureUse burns stack: it measures the use of the call, the mark after it, and that a reset
+// lowers the mark.
 func measureUse() {
 	mark := func() uint64 { return uint64(stack.All()[0].Used) } // the first is boot's
 	bytes, ok := stack.MeasureCall(burn)

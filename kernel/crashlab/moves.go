@@ -5,9 +5,9 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/fault"
 )
 
-// Assembly that moves the stack pointer by hand, so that Go's pc tables do not say where
-// the return address is. In each a word of the frame is an address in the text, as
-// a wrong return address would be. Traced at each instruction.
+// Assembly that moves the stack pointer by hand, so that Go's pc tables do not know where the
+// return address is. In each function a word of the frame is an address in the text, as a wrong
+// return address would be. Traced at each instruction.
 
 //go:noinline
 func movesA() {
@@ -34,18 +34,18 @@ func movesC(x uint64) {
 // moveSub subtracts from SP.
 func moveSub(x uint64)
 
-// moveBoth pushes as well, before and behind that.
+// moveBoth also pushes, before and after that.
 func moveBoth(x uint64)
 
-// moveExchange has SP in another register for a while.
+// moveExchange holds SP in another register for a while.
 func moveExchange(x uint64)
 
-// moveStack goes to another stack and comes back.
+// moveStack switches to another stack and back.
 func moveStack(x uint64)
 
 // moveAligned has a frame record, and rounds SP down.
 func moveAligned(x uint64)
 
-// moveRoom is the stack that moveStack and moveExchange go to. Nothing else is on it.
-// Crash lab only.
+// moveRoom is the stack that moveStack and moveExchange switch to. Nothing else uses it. Crash lab
+// only.
 var moveRoom [64]uint64

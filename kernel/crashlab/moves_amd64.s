@@ -1,7 +1,7 @@
 #include "textflag.h"
 
-// The functions of moves.go. The assembler keeps count of PUSHQ and POPQ, not of what
-// else writes SP. decoy is the address of a call's next instruction, in another function.
+// The functions of moves.go. The assembler counts PUSHQ and POPQ, but no other writes of SP. decoy
+// is the address after a call, in another function.
 
 // func moveSub(x uint64)
 //

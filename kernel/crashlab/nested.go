@@ -9,7 +9,7 @@ import (
 
 // Nested panics, and loops and depths for measurements.
 
-// lastStage is the panic stage up to which the panic path shall fault. Crash lab only.
+// lastStage is the last panic stage that must fault. Crash lab only.
 var lastStage fault.Stage
 
 func faultUpTo(s fault.Stage) {
@@ -51,8 +51,7 @@ func spinA() { spinB(); sink++ }
 //go:noinline
 func spinB() { spinC(); sink++ }
 
-// spinC never returns. It says so first, so that whoever sends the NMI knows
-// that it is there.
+// spinC never returns. It announces that it spins, so that whoever sends the NMI knows.
 //
 //go:noinline
 func spinC() {
@@ -80,8 +79,8 @@ func deepC(n int) {
 	sink++
 }
 
-// shallow is the number of frames with deepC or measureC called once: itself, its
-// callers B and A, lab, early, start and long.
+// shallow is the number of frames when deepC or measureC is called once: itself, its callers B and
+// A, lab, early, start and long.
 const shallow = 7
 
 // depth is the number of frames that the option crash.depth asks for.

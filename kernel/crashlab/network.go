@@ -2,7 +2,7 @@ package main
 
 import "github.com/zeroframe/zeroframe/kernel/fault"
 
-// Crashes whose trace faults, too, on its way to the network, or whose memory does.
+// Crashes in which sending the trace, or the memory, by network faults, too.
 
 //go:noinline
 func networkA() { fault.OnPanic(networkHook); networkB(); sink++ }

@@ -10,12 +10,12 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// Random stacks. early.random makes stack images with a chain of calls in them, damages
-// them or the registers, and has them walked by the kernel's walker, captured, and traced
-// by a breakpoint with RSP and RBP pointing there. What is known of a walk is checked
-// here; of a trace, a line before it says what the host is to find in it. The images lie
-// in stacks of the kernel that the early context does not use, with a page missing in one
-// of them, so the walks have to do with real faults. early.wreck dies with such registers.
+// Random stacks. early.random makes stack images with a chain of calls in them, and damages them or
+// the registers. Then the kernel's walker walks them, they are captured, and a breakpoint traces
+// them with RSP and RBP pointing there. What is known of a walk is checked here; for a trace, a
+// line before it tells the host what to find in it. The images lie in stacks of the kernel that
+// early context does not use, with a page missing in one of them, so the walks meet real faults.
+// early.wreck dies with such registers.
 
 // dice is a generator of random numbers (splitmix64).
 type dice struct{ state uint64 }
@@ -31,8 +31,8 @@ func (d *dice) roll() uint64 {
 // n rolls a number from 0 to n-1.
 func (d *dice) n(n int) int { return int(d.roll() >> 1 % uint64(n)) }
 
-// The images: regions of 64 words. All but the last two end where their stack does; the
-// last lies in the page that is missing, the one before right below.
+// The images: regions of 64 words. All but the last two end where their stack ends; the last lies
+// in the missing page, the one before it just below.
 const (
 	regionWords = 64
 	numRegions  = 6
@@ -45,14 +45,13 @@ var regions [numRegions]uintptr
 
 var regionStacks = [...]string{"mc", "df", "irq", "kernel"} // crash lab only
 
-// certain is the part of a chain that can be compared: what it is, and how much of it does
-// not depend on the damage. Crash lab only.
+// certain is the part of a chain that can be compared: its frames, and how much of it does not
+// depend on the damage. Crash lab only.
 var certain struct {
 	n    int
 	kind [64]tracer.Kind
 	addr [64]uintptr
-	// What the words of the regions decide: 2*i the address of frame i, 2*i+1 its frame
-	// pointer.
+	// What each word of the regions decides: 2*i the address of frame i, 2*i+1 its frame pointer.
 	decides [numRegions][regionWords]int32
 	damage  int32
 	end     tracer.End
@@ -60,20 +59,20 @@ var certain struct {
 
 const decidesNothing = 1 << 20
 
-// image is what a seed has made.
+// image is the result of a seed.
 type image struct {
 	dice       dice
 	ra, sp, fp uintptr
 	w          *tracer.Walker // the kernel's
-	region, at int            // where the chain has come to
+	region, at int            // the current end of the chain
 	fpAt       uintptr        // the word of the last frame pointer, 0 for the register
 	fpOf       int
 	been       uint
-	back       uintptr // of the last trap record: the word that says where RSP was
+	back       uintptr // of the last trap record: the word with the interrupted RSP
 	backOf     int     // the trap's frame
 }
 
-// randomTotals are told at the end. Crash lab only.
+// randomTotals are printed at the end. Crash lab only.
 var randomTotals struct {
 	frames, known, traces, captured, failures uint64
 	ends                                      [tracer.NumEnds]uint64
@@ -120,7 +119,7 @@ func randomA() {
 	fault.Exit(0)
 }
 
-// layRegions finds the stacks and takes a page from the last.
+// layRegions finds the stacks and unmaps a page of the last.
 func layRegions() bool {
 	stacks := stack.All()
 	for i, name := range regionStacks {
@@ -152,7 +151,7 @@ func sameName(a, b string) bool {
 	return true
 }
 
-// randomSeed makes the image of a seed, looks at it in each way and checks what is found.
+// randomSeed makes the image of a seed, examines it in each way and checks the results.
 //
 //go:noinline
 func randomSeed(seed uint64, traced bool) {
@@ -187,13 +186,13 @@ func randomSeed(seed uint64, traced bool) {
 	m.captures(seed)
 }
 
-// tell writes what the host is to find in the trace that follows.
+// tell writes what the host must find in the trace that follows.
 func (m *image) tell(seed uint64) {
 	console.String("random seed ")
 	console.Dec(seed)
 	console.String(" certain")
 	if certain.n == 0 {
-		console.String(" pc ") // a trace has a first frame, whatever the registers
+		console.String(" pc ") // a trace always has a first frame, whatever the registers
 		console.Hex(uint64(breakPC()))
 	}
 	for i := 0; i < certain.n && int32(2*i) < certain.damage; i++ {
@@ -221,7 +220,7 @@ func (m *image) fail(seed uint64, why string, frame int) {
 	console.String("\n")
 }
 
-// sum is a number that nearly any difference between two walks changes.
+// sum is a number that changes with nearly any difference between two walks.
 func (m *image) sum() (s uint64) {
 	w := m.w
 	s = uint64(w.N)<<32 + uint64(w.End) + uint64(w.EndValue)
@@ -255,7 +254,7 @@ func holds(a, v uintptr) bool {
 	return ok && got == v
 }
 
-// check holds what the walk has found against the chain, and each frame against memory.
+// check compares the walk's result with the chain, and each frame with memory.
 func (m *image) check(seed uint64) {
 	w := m.w
 	if w.N < 1 || w.N > len(w.Frames) || w.End < tracer.EndZero || w.End >= tracer.NumEnds {
@@ -291,13 +290,13 @@ func (m *image) check(seed uint64) {
 	}
 }
 
-// justified reports whether what lies in memory makes frame i follow from the one before.
+// justified reports whether the memory proves that frame i follows from the previous one.
 func (m *image) justified(f, b *tracer.Frame, i int) bool {
 	w := m.w
 	rule := m.ruleOf(b)
 	switch {
 	case rule == tracer.RuleSaved && f.Kind == tracer.RA:
-		return true // the kernel has taken it from a g
+		return true // the kernel took it from a g
 	case b.Kind == tracer.Trap:
 		want := tracer.PC
 		if b.Vector == tracer.VectorCall {
@@ -305,7 +304,7 @@ func (m *image) justified(f, b *tracer.Frame, i int) bool {
 		}
 		return f.Kind == want && f.Addr == b.Addr
 	case f.Kind == tracer.Trap:
-		// The restorer, which is left out, may stand in between.
+		// The restorer, which is left out, may be in between.
 		rec := b.FP
 		if !holds(rec+8, tracer.TrapMark) {
 			rec, _ = tracer.ReadWord(rec)
@@ -319,7 +318,7 @@ func (m *image) justified(f, b *tracer.Frame, i int) bool {
 	case b.FP%8 == 0 && f.Stack >= 0 && b.FP-w.Stacks[f.Stack].Lo < w.Stacks[f.Stack].Size() && holds(b.FP+8, f.Addr):
 		return f.Stack == b.Stack || rule == tracer.RuleSwitch
 	}
-	// The first frame of a place: where the tables say, or on top of the stack.
+	// The first frame of a place: where the tables say, or at the top of the stack.
 	if i > 1 && b.Kind == tracer.RA && w.Frames[i-2].Kind != tracer.Trap && m.ruleOf(&w.Frames[i-2]) != tracer.RuleSaved {
 		return false
 	}
@@ -337,7 +336,7 @@ func (m *image) justified(f, b *tracer.Frame, i int) bool {
 	return holds(slot, f.Addr)
 }
 
-// captures captures the stack, and holds each record against memory.
+// captures captures the stack, and compares each record with memory.
 func (m *image) captures(seed uint64) {
 	r := m.dice.n(numRegions)
 	s := stack.Of(regions[r])

@@ -17,9 +17,8 @@ TEXT ·returnAddress(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ	0(SP), AX
 	RET
 
-// func breakWith(sp, fp uintptr)
-// The trap gives all registers back, so DX and BX keep what SP and BP were. The
-// breakpoint is in a function of its own: that one does nothing to SP.
+// func breakWith(sp, fp uintptr) The trap restores all registers, so DX and BX keep the values of
+// SP and BP. The breakpoint is in a function of its own that does not change SP.
 TEXT ·breakWith(SB), NOSPLIT|NOFRAME, $0-16
 	MOVQ	sp+0(FP), AX
 	MOVQ	fp+8(FP), CX
@@ -34,23 +33,20 @@ TEXT ·breakHere(SB), NOSPLIT|NOFRAME, $0-0
 	BYTE	$0xcc
 	JMP	·breakDone(SB)
 
-// func breakPC() uintptr
-// What RIP is behind the breakpoint. (The address of the Go function is a wrapper's.)
+// func breakPC() uintptr RIP after the breakpoint. (The address of the Go function is a wrapper's.)
 TEXT ·breakPC(SB), NOSPLIT|NOFRAME, $0-8
 	LEAQ	·breakHere(SB), AX
 	INCQ	AX
 	MOVQ	AX, ret+0(FP)
 	RET
 
-// func breakDone()
-// (XCHGQ, here and below: for a MOVQ vet would miss the saving of BP.)
+// func breakDone() (XCHGQ, here and below: with a MOVQ, vet would miss the saving of BP.)
 TEXT ·breakDone(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ	DX, SP
 	XCHGQ	BP, BX
 	RET
 
-// func wreck(sp, fp, pc uintptr)
-// A pc that is to be kept is that of an invalid opcode.
+// func wreck(sp, fp, pc uintptr) If the pc is kept, it is that of an invalid opcode.
 TEXT ·wreck(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ	sp+0(FP), AX
 	MOVQ	fp+8(FP), CX

@@ -60,7 +60,7 @@ func (m *image) value() uintptr {
 	return uintptr(x)
 }
 
-// function rolls a return address in functions that no walk has a rule for.
+// function rolls a return address in functions for which no walk has a rule.
 func (m *image) function() uintptr { return codeOf(randomA) + 1 + uintptr(m.dice.n(400)) }
 
 func (m *image) add(kind tracer.Kind, addr uintptr) int {
@@ -70,7 +70,7 @@ func (m *image) add(kind tracer.Kind, addr uintptr) int {
 	return i
 }
 
-// take returns the address of the next word after a gap, and goes behind it.
+// take returns the address of the next word after a gap, and moves past it.
 func (m *image) take(gap int) uintptr {
 	m.at += gap + 1
 	return regions[m.region] + uintptr(m.at-1)*8
@@ -114,7 +114,7 @@ func (m *image) site(i int) (sp uintptr) {
 func (m *image) enter() bool {
 	for range 8 {
 		r := m.dice.n(regionBelow + 1)
-		stack := min(r, regionBelow-1) // two are of one stack
+		stack := min(r, regionBelow-1) // two of them are in one stack
 		if m.been&(1<<uint(stack)) == 0 {
 			m.been |= 1 << uint(stack)
 			m.region, m.at = r, m.dice.n(8)
@@ -139,7 +139,7 @@ func (m *image) chain(traced bool) {
 		}
 	}
 	if m.region == regionBelow {
-		// On into the page that is not there.
+		// On into the missing page.
 		m.link(regions[regionGone] + 64)
 		certain.damage = min(certain.damage, int32(2*certain.n))
 		return
@@ -179,7 +179,7 @@ func (m *image) begin(traced bool) {
 	}
 }
 
-// long makes a chain of more frames than a trace has room for, above the missing page.
+// long makes a chain with more frames than a trace has room for, above the missing page.
 func (m *image) long(traced bool) {
 	certain.n, certain.damage = 0, decidesNothing
 	m.region, m.at = regionGone, arch.PageSize/8
@@ -198,7 +198,7 @@ func (m *image) long(traced bool) {
 	poke(fp, 0)
 }
 
-// trap makes a trap record, of a trap on another stack.
+// trap makes a trap record, for a trap on another stack.
 func (m *image) trap() bool {
 	rec := m.take(m.dice.n(4))
 	m.at += 8
@@ -211,7 +211,7 @@ func (m *image) trap() bool {
 		kind, vector = tracer.RA, tracer.VectorCall
 	}
 	if !m.enter() {
-		// Nothing is left: the record is read, and tells of no stack.
+		// Nothing is left: the record is read, and names no stack.
 		poke(rec+8, 0)
 		certain.damage = min(certain.damage, int32(2*certain.n))
 		return false
@@ -229,8 +229,7 @@ func (m *image) trap() bool {
 	return true
 }
 
-// spoil damages what the chain depends on. The return address that the walk begins at is
-// left alone.
+// spoil damages what the chain depends on, except the return address at which the walk begins.
 func (m *image) spoil(traced bool) {
 	switch m.dice.n(6) {
 	case 0:
@@ -245,7 +244,7 @@ func (m *image) spoil(traced bool) {
 		}
 	case 3:
 		if m.back != 0 {
-			// What was interrupted is said to be on one of the stacks.
+			// The interrupted code is claimed to be on one of the stacks.
 			poke(m.back, regions[m.dice.n(numRegions)]+uintptr(m.dice.n(regionWords))*8)
 			certain.damage = min(certain.damage, int32(2*m.backOf+2))
 		}
@@ -258,7 +257,7 @@ func (m *image) spoil(traced bool) {
 	}
 }
 
-// siteFrame is how many bytes callSite keeps between RSP and its record.
+// siteFrame is the number of bytes that callSite keeps between RSP and its record.
 const siteFrame = 40
 
 // Written in assembly (random_amd64.s).
@@ -267,7 +266,7 @@ const siteFrame = 40
 func callSite() (ra uintptr)
 func returnAddress()
 
-// breakWith has a breakpoint with other registers.
+// breakWith hits a breakpoint with other registers.
 func breakWith(sp, fp uintptr)
 func breakHere()
 func breakDone()

@@ -10,7 +10,7 @@ func repeatA() { repeatB(); sink++ }
 //go:noinline
 func repeatB() { repeatC(depth() - shallow - 1); sink++ }
 
-// repeatC calls itself n times more, then runs into a breakpoint again and again.
+// repeatC calls itself n times more, then hits a breakpoint again and again.
 //
 //go:noinline
 func repeatC(n int) {

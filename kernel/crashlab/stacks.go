@@ -8,11 +8,10 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/mem"
 )
 
-// Crashes by what has become of the stack: overflows, and chains of frame
-// pointers that somebody has written over. The latter are made by smash
-// (stacks_amd64.s), which replaces the frame pointer or the return address in
-// its own frame record and then dies: so smash, and its caller C by the return
-// address, are still on the trace, and the walk ends there.
+// Crashes by damaged stacks: overflows, and overwritten chains of frame pointers. The latter are
+// made by smash (stacks_amd64.s), which replaces the frame pointer or the return address in its own
+// frame record and then dies: so smash, and its caller C by the return address, are still in the
+// trace, and the walk ends there.
 
 //go:noinline
 func overflowA() {

@@ -17,8 +17,7 @@ TEXT ·smash(SB), NOSPLIT, $8-8
 	UNDEF
 	RET
 
-// func smashSelf()
-// Makes the saved frame pointer that of the record itself.
+// func smashSelf() Makes the saved frame pointer point to its own record.
 TEXT ·smashSelf(SB), NOSPLIT, $8-0
 	MOVQ	BP, (BP)
 	UNDEF
@@ -33,8 +32,7 @@ TEXT ·smashRecord(SB), NOSPLIT, $8-0
 	UNDEF
 	RET
 
-// func smashAndSpin(fp uintptr)
-// Replaces the saved frame pointer and lives on, for ever.
+// func smashAndSpin(fp uintptr) Replaces the saved frame pointer and then spins for ever.
 TEXT ·smashAndSpin(SB), NOSPLIT, $8-8
 	MOVQ	fp+0(FP), AX
 	MOVQ	AX, (BP)
@@ -52,9 +50,7 @@ TEXT ·smashCaller(SB), NOSPLIT, $8-8
 	UNDEF
 	RET
 
-// func reuse()
-// Keeps no frame pointer: it has saved the caller's, and uses BP for a value of
-// its own.
+// func reuse() Has no frame pointer: it has saved the caller's, and uses BP for a value of its own.
 TEXT ·reuse(SB), NOSPLIT|NOFRAME, $0-0
 	PUSHQ	BP
 	MOVQ	$0x1234560, BP

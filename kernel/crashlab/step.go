@@ -5,9 +5,9 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/fault"
 )
 
-// No crash but a trace at each instruction of a tree of calls, in which every kind of
-// function is that can mislead a walk: with a frame and without, nosplit, assembly,
-// jumping instead of calling, with several ways out.
+// No crash but a trace at each instruction of a tree of calls that contains every kind of function
+// that can mislead a walk: with a frame and without, nosplit, assembly, jumping instead of calling,
+// with several exits.
 
 //go:noinline
 func stepA() {
@@ -70,7 +70,7 @@ func stepNosplitB(x uint64) uint64 { return stepNosplitC(x+1) + 1 }
 //go:nosplit
 func stepNosplitC(x uint64) uint64 { return stepLeaf(x) + 1 }
 
-// stepSplit checks its stack, and has three ways out.
+// stepSplit checks its stack, and has three exits.
 //
 //go:noinline
 func stepSplit(n int) {
@@ -86,7 +86,7 @@ func stepSplit(n int) {
 	sink++
 }
 
-// stepBig has a frame that takes the long check of the stack.
+// stepBig has a frame that needs the long check of the stack.
 //
 //go:noinline
 func stepBig(i int) {
@@ -99,7 +99,7 @@ func stepBig(i int) {
 // stepAssembly has a frame and calls stepBare.
 func stepAssembly(x uint64)
 
-// stepBare has none, moves the stack pointer by itself, and calls.
+// stepBare has no frame, moves the stack pointer itself, and calls.
 func stepBare(x uint64)
 
 // stepJump jumps to stepTail.

@@ -14,9 +14,8 @@ TEXT ·stepAssembly(SB), NOSPLIT, $16-8
 	MOVQ	x+0(FP), AX
 	RET
 
-// func stepBare(x uint64)
-// Without a frame pointer of its own: BP stays the caller's. It pushes, since the
-// assembler keeps count of pushes but not of a SUBQ.
+// func stepBare(x uint64) Without a frame pointer of its own: BP stays the caller's. It pushes,
+// because the assembler counts pushes but not a SUBQ.
 TEXT ·stepBare(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ	x+0(FP), AX
 	PUSHQ	BX

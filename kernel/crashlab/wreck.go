@@ -6,8 +6,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/stack"
 )
 
-// Crashes with random registers. None of the values leads to a frame record that is not of
-// the chain: so whatever the trace shows of it is right, or it is made up.
+// Crashes with random registers. None of the values leads to a frame record outside the chain: so
+// everything that the trace shows of it is either right or made up.
 
 // keep stands for a register that early.wreck leaves as it is.
 const keep = 0xfeed
@@ -49,7 +49,7 @@ func wreckC() {
 		case 1:
 			pc = 1 << 63
 		case 2:
-			pc = regions[0] // paint, and no code
+			pc = regions[0] // paint, which is no code
 		case 3:
 			pc = regions[regionGone]
 		case 4:
@@ -60,8 +60,7 @@ func wreckC() {
 	sink++
 }
 
-// wrecked rolls a value that leads to no record: the stacks that it may point to are all
-// paint.
+// wrecked rolls a value that leads to no record: the stacks that it may point to are all paint.
 func wrecked(d *dice) uintptr {
 	switch d.n(8) {
 	case 0:
@@ -82,7 +81,6 @@ func wrecked(d *dice) uintptr {
 	return ^uintptr(0) - uintptr(d.n(64))
 }
 
-// wreck jumps to pc with other registers, each as it was if it is to be kept. In assembly
-// (random_amd64.s).
+// wreck jumps to pc with other registers, each of which may be kept. In assembly (random_amd64.s).
 func wreck(sp, fp, pc uintptr)
 func wreckHere()

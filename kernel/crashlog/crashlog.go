@@ -7,25 +7,24 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// A record is a header and a run of bytes for each Part behind it, in their order. It is
-// written into the first copy, whose mark is set last, and then copied as a whole. So a
-// crash while it is written leaves no half record that looks like one, and one copy
-// that is damaged later does not matter.
+// A record is a header followed by the bytes of each Part, in order. It is written into the first
+// copy, whose mark is set last, and then copied as a whole. So a crash while it is written leaves
+// no half record that looks like a whole one, and later damage to one copy does not matter.
 
 // Part is a part of a record.
 type Part int
 
 // The parts of a record.
 const (
-	Reason  Part = iota // why it died, in words
+	Reason  Part = iota // why the machine died, in words
 	Trace               // the lines of the trace
-	CPUs                // entries: the lines of a trace of each other CPU
+	CPUs                // entries: the trace lines of each other CPU
 	Console             // the last bytes of the console before the trace
-	Sent                // under which number the trace has left by network
+	Sent                // the number under which the trace was sent by network
 	numParts
 )
 
-// header is what a record begins with.
+// header is the start of a record.
 type header struct {
 	mark       uint64
 	crc        uint32 // of the header, with this field 0, and of all parts
@@ -36,25 +35,25 @@ type header struct {
 const (
 	headerSize = unsafe.Sizeof(header{})
 	room       = Size - headerSize
-	// marked is the mark of a record that nobody has reported yet, "zfcrash2".
+	// marked is the mark of a record that has not been reported yet, "zfcrash2".
 	marked = 0x32687361_7263667a
-	// reported is that of one that has been: the generation in it is all that counts.
+	// reported is the mark of one that has been reported: only its generation counts.
 	reported = 0x30687361_7263667a
 
-	// entrySize is what stands before an entry: its length and its number, four bytes each, the
-	// lowest first.
+	// entrySize is the size of an entry's head: its length and its number, four bytes each,
+	// little-endian.
 	entrySize = 8
 )
 
-// State says what Find has found.
+// State is the result of Find.
 type State int
 
 const (
 	// None: no record, or one that has been reported.
 	None State = iota
-	// Whole: a record whose CRC is right.
+	// Whole: a record with the right CRC.
 	Whole
-	// Damaged: there was one, and neither copy of it is intact.
+	// Damaged: there was a record, and neither copy of it is intact.
 	Damaged
 )
 
@@ -64,7 +63,7 @@ var (
 	found      uintptr // the copy that is whole; 0: none
 	looked     bool
 
-	part    Part // that is being written
+	part    Part // the part that is being written
 	next    uintptr
 	lengths [numParts]uint32
 	entry   uintptr // where the latest entry begins; 0: none
@@ -72,8 +71,7 @@ var (
 
 func at(copy uintptr) *header { return (*header)(arch.Pointer(copy)) }
 
-// Find looks for a record of the boot before. Early context, before the next record
-// is written.
+// Find looks for the previous boot's record. Early context, before the next record is written.
 func Find() State {
 	looked = true
 	state := None
@@ -93,7 +91,8 @@ func Find() State {
 		}
 		generation = h.generation
 		if h.mark == reported {
-			// The copies are marked one after the other; a reset in between has reported it.
+			// The copies are marked one after another; a reset in between happened after the
+			// report.
 			return None
 		}
 		found = c
@@ -102,12 +101,12 @@ func Find() State {
 	return state
 }
 
-// Generation returns how many crashes have been recorded since the RAM was blank, as far
-// as Find knows. Any context.
+// Generation returns the number of crashes recorded since the RAM was blank, as far as Find knows.
+// Any context.
 func Generation() uint32 { return generation }
 
-// Bytes returns a part of the record that Find has found. They lie in the record, and
-// hold until Clear. Early context.
+// Bytes returns a part of the record that Find found. The bytes are in the record, and valid until
+// Clear. Early context.
 //
 //go:noinline
 func Bytes(p Part) []byte {
@@ -122,7 +121,7 @@ func Bytes(p Part) []byte {
 	return unsafe.Slice((*byte)(arch.Pointer(a)), int(h.length[p]))
 }
 
-// SetReported marks the record, whole or damaged, as reported: Find will not return it once more,
+// SetReported marks the record, whole or damaged, as reported: Find will not return it again,
 // whatever happens to this boot. Its bytes stay until Clear. Early context.
 func SetReported() {
 	if base == 0 {
@@ -161,8 +160,7 @@ func Clear() {
 	}
 }
 
-// Start begins a record, in place of any other; what Byte is given first is the reason.
-// Kernel context.
+// Start begins a record, which replaces any other; the first part is the reason. Kernel context.
 func Start() {
 	if !looked {
 		Find()
@@ -176,11 +174,11 @@ func Start() {
 	lengths = [numParts]uint32{}
 }
 
-// Next says that the bytes to come belong to that part; parts come in order.
+// Next says that the following bytes belong to that part; parts come in order.
 func Next(p Part) { part = p }
 
-// Again begins the record that is finished again, from that part on: what is before it stays. Until
-// Finish the second copy has the record as it was. Kernel context.
+// Again reopens the finished record from that part on, and keeps the parts before it. Until Finish
+// the second copy holds the old record. Kernel context.
 func Again(p Part) {
 	if next == 0 {
 		return
@@ -196,8 +194,7 @@ func Again(p Part) {
 	}
 }
 
-// BeginEntry begins an entry of the part; one that has been begun and not ended is dropped. Kernel
-// context.
+// BeginEntry begins an entry of the part; an unfinished one is dropped. Kernel context.
 func BeginEntry() {
 	dropEntry()
 	entry = next
@@ -206,8 +203,8 @@ func BeginEntry() {
 	}
 }
 
-// EndEntry ends it, with a number, if after it the record still takes as many bytes as room says,
-// which is more than 0; otherwise it drops the entry and returns false. Kernel context.
+// EndEntry ends it, with a number, if the record then still has room bytes left, which must be more
+// than 0; otherwise it drops the entry and returns false. Kernel context.
 func EndEntry(number uint32, room int) bool {
 	if next == 0 || Room() < room {
 		dropEntry()
@@ -229,7 +226,7 @@ func dropEntry() {
 	}
 }
 
-// Entry takes the first entry off a part that consists of them; ok is false if there is none.
+// Entry splits the first entry off a part that consists of entries; ok is false if there is none.
 func Entry(entries []byte) (lines, rest []byte, number uint32, ok bool) {
 	if len(entries) < entrySize {
 		return nil, nil, 0, false
@@ -246,7 +243,7 @@ func Entry(entries []byte) (lines, rest []byte, number uint32, ok bool) {
 	return entries[entrySize:end], entries[end:], number, true
 }
 
-// Byte appends a byte. A record that is full takes no more.
+// Byte appends a byte. A full record ignores it.
 //
 //go:noinline
 func Byte(b byte) {
@@ -258,7 +255,7 @@ func Byte(b byte) {
 	lengths[part]++
 }
 
-// Room returns how many bytes a record still takes.
+// Room returns the number of bytes that still fit.
 func Room() int {
 	if next == 0 {
 		return 0
@@ -266,7 +263,7 @@ func Room() int {
 	return int(base + Size - next)
 }
 
-// Finish ends the record. Who resets the machine next writes the caches back first.
+// Finish ends the record. Write the caches back before a reset.
 func Finish() {
 	if next == 0 {
 		return
@@ -281,8 +278,8 @@ func Finish() {
 	}
 }
 
-// sum returns the CRC that the copy's header should have, or its opposite if the lengths
-// in it make no sense.
+// sum returns the CRC that the copy's header should have, or its complement if the lengths in it
+// make no sense.
 func sum(copy uintptr) uint32 {
 	h := at(copy)
 	n := uint64(0)

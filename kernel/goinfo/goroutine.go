@@ -2,15 +2,14 @@ package goinfo
 
 import "unsafe"
 
-// maxGs bounds what is believed of the number of goroutines: so many have 32 GiB
-// of stacks.
+// maxGs bounds the number of goroutines that is believed: that many have 32 GiB of stacks.
 const maxGs = 1 << 24
 
-// unknownStatus is what the runtime says of a status that it has no name for.
+// unknownStatus is the runtime's word for a status without a name.
 const unknownStatus = "???"
 
-// A G is a goroutine as the runtime describes it: a copy of what its runtime.g
-// held when [ReadG] read it. What is not known is 0. It may be copied.
+// A G is a goroutine as the runtime describes it: a copy of its runtime.g at the time of [ReadG].
+// What is not known is 0. It may be copied.
 type G struct {
 	Addr     uintptr // of the runtime.g
 	ID       uint64  // the number in "goroutine 7"; 0 for a g0 or gsignal
@@ -19,12 +18,12 @@ type G struct {
 
 	StackLo, StackHi uintptr // its stack is StackLo <= address < StackHi
 
-	// What it had when it last left its stack. [SavedState] says which to use.
+	// Its registers when it last left its stack. [SavedState] says which to use.
 	SchedPC, SchedSP, SchedBP       uintptr
-	SyscallPC, SyscallSP, SyscallBP uintptr // SyscallSP is 0 outside of a system call
+	SyscallPC, SyscallSP, SyscallBP uintptr // SyscallSP is 0 outside a system call
 
 	M       uintptr // address of the runtime.m that it runs on, or 0
-	LockedM uintptr // likewise, of the one that it is locked to
+	LockedM uintptr // the same, of the one that it is locked to
 	GoPC    uintptr // return address of the go statement that started it
 	StartPC uintptr // entry of the function that it began with
 
@@ -32,9 +31,8 @@ type G struct {
 	waiting   uint64 // index of the wait reason
 }
 
-// ReadG reads the runtime.g at addr. ok is false if memory cannot be read or what
-// is there is no goroutine, and if goroutines cannot be read at all ([Known]).
-// Kernel context, early, goroutine.
+// ReadG reads the runtime.g at addr. ok is false if memory cannot be read, if there is no
+// goroutine, and if goroutines cannot be read at all ([Known]). Kernel context, early, goroutine.
 func ReadG(addr uintptr) (g G, ok bool) {
 	g.Addr = addr
 	id, ok1 := load(addr, gID)
@@ -48,7 +46,7 @@ func ReadG(addr uintptr) (g G, ok bool) {
 		return G{}, false
 	}
 	g.ID, g.Status, g.StackLo, g.StackHi = id, uint32(status), lo, hi
-	// A field that is not known, or not there, stays 0.
+	// A field that is not known, or does not exist, stays 0.
 	g.ParentID, _ = load(addr, gParentID)
 	g.SchedPC, _ = loadPtr(addr, gSchedPC)
 	g.SchedSP, _ = loadPtr(addr, gSchedSP)
@@ -66,9 +64,9 @@ func ReadG(addr uintptr) (g G, ok bool) {
 	return g, true
 }
 
-// NumG returns how many goroutines [GAt] can give, dead ones included: the
-// runtime keeps those for the next go statement. It is 0 if that is not known, or
-// cannot be true. Kernel context, early, goroutine.
+// NumG returns the number of goroutines that [GAt] can return, including dead ones, which the
+// runtime keeps for the next go statement. It is 0 if the number is not known, or cannot be true.
+// Kernel context, early, goroutine.
 func NumG() int {
 	n, ok := loadVar(allgLen)
 	if !ok || n > maxGs {
@@ -94,10 +92,10 @@ func GAt(i int) (g G, ok bool) {
 	return ReadG(addr)
 }
 
-// GofFS returns the address of the runtime.g of a thread, by the thread's FS base:
-// it is in the word below, the only thread-local variable of a Go program for
-// amd64. During the runtime's own work that is the thread's g0 or gsignal. ok is
-// false if there is none. Kernel context, early, goroutine.
+// GofFS returns the address of the runtime.g of a thread, by the thread's FS base: it is in the
+// word below, the only thread-local variable of a Go program for amd64. During the runtime's own
+// work that is the thread's g0 or gsignal. ok is false if there is none. Kernel context, early,
+// goroutine.
 func GofFS(fsbase uintptr) (g uintptr, ok bool) {
 	if fsbase < firstPage {
 		return 0, false
@@ -106,15 +104,15 @@ func GofFS(fsbase uintptr) (g uintptr, ok bool) {
 	return g, ok && g >= firstPage
 }
 
-// ID returns the number of the runtime.g at addr. It is for a high rate: nothing else is
-// looked at. Kernel context, early, goroutine.
+// ID returns the number of the runtime.g at addr. It is for frequent calls, and reads nothing else.
+// Kernel context, early, goroutine.
 func ID(addr uintptr) (id uint64, ok bool) { return load(addr, gID) }
 
-// Bounds returns the bounds of the stack of the runtime.g at addr, a goroutine's or a
-// thread's, lo <= address < hi. ok is false if they cannot be read or cannot be right. It
-// is for a high rate: nothing else is looked at. Kernel context, early, goroutine.
+// Bounds returns the bounds of the stack of the runtime.g at addr, a goroutine's or a thread's, lo
+// <= address < hi. ok is false if they cannot be read or cannot be right. It is for frequent calls,
+// and reads nothing else. Kernel context, early, goroutine.
 func Bounds(addr uintptr) (lo, hi uintptr, ok bool) {
-	// They are the first words of each runtime.g: the compiler depends on it.
+	// They are the first words of each runtime.g, which the compiler depends on.
 	lo, ok1 := readWord(addr)
 	hi, ok2 := readWord(addr + wordSize)
 	return lo, hi, ok1 && ok2 && lo < hi && (lo|hi)%wordSize == 0
@@ -127,7 +125,7 @@ func MOf(addr uintptr) (m uintptr, ok bool) {
 	return m, ok && m != 0
 }
 
-// is reports whether the goroutine has a status, which is an item.
+// is reports whether the goroutine has a status, given as an item.
 func (g *G) is(status int) bool {
 	s := item(status)
 	return s != unknown && uint64(bare(g.Status)) == s
@@ -136,9 +134,8 @@ func (g *G) is(status int) bool {
 // Dead reports whether the goroutine has ended, or has not begun.
 func (g *G) Dead() bool { return g.is(statusDead) }
 
-// Running reports whether a thread runs the goroutine's Go code: where it is, is
-// in the thread's registers. It is also true while the runtime works for it on
-// the thread's g0.
+// Running reports whether a thread runs the goroutine's Go code, so that its position is in the
+// thread's registers. It is also true while the runtime works for it on the thread's g0.
 func (g *G) Running() bool { return g.is(statusRunning) }
 
 // InSyscall reports whether the goroutine has entered a system call that may block.
@@ -154,9 +151,9 @@ func (g *G) Scanned() bool {
 	return s != unknown && uint64(g.Status)&s != 0
 }
 
-// WaitReason returns what the goroutine waits for, or did last, in the runtime's
-// words ("chan receive"). It is nil if there is none, or none is known. The bytes
-// are the runtime's own: read-only.
+// WaitReason returns what the goroutine waits for, or last waited for, in the runtime's words
+// ("chan receive"). It is nil if there is none, or none is known. The bytes are the runtime's own:
+// do not write to them.
 func (g *G) WaitReason() []byte {
 	if g.waiting == 0 {
 		return nil // the runtime's waitReasonZero
@@ -165,8 +162,8 @@ func (g *G) WaitReason() []byte {
 	return unsafe.Slice(unsafe.StringData(s), len(s))
 }
 
-// State returns what the runtime's traceback says of the goroutine in brackets,
-// at the beginning: the wait reason if it waits, its status otherwise.
+// State returns the first words in brackets of the runtime's traceback: the wait reason if the
+// goroutine waits, its status otherwise.
 func (g *G) State() string {
 	if g.Waiting() {
 		if r := g.WaitReason(); len(r) > 0 {
@@ -176,10 +173,9 @@ func (g *G) State() string {
 	return StatusName(g.Status)
 }
 
-// StatusName returns the runtime's name of a goroutine's status ("runnable"), by
-// the table of its traceback, whether the garbage collector holds it or not; and
-// "???", as the runtime does, for one without a name. Kernel context, early,
-// goroutine.
+// StatusName returns the runtime's name of a goroutine's status ("runnable"), by the table of its
+// traceback, whether the garbage collector holds the goroutine or not; for a status without a name
+// it returns "???", as the runtime does. Kernel context, early, goroutine.
 func StatusName(status uint32) string {
 	if s := loadString(statusNames, numStatusNames, uint64(bare(status))); s != "" {
 		return s
@@ -195,16 +191,14 @@ func bare(status uint32) uint32 {
 	return status
 }
 
-// SavedState returns the registers with which g goes on once it gets its stack
-// back, for a walk of it: those of its system call while it is in one, otherwise
-// those that it had when it left its stack, for another goroutine or for the
-// runtime's own stack (mcall, systemstack, morestack). ok is false if there are
-// none, or the stack pointer is outside of its stack.
+// SavedState returns the registers with which g goes on once it gets its stack back, for a walk of
+// it: those of its system call while it is in one, otherwise those that it had when it left its
+// stack for another goroutine or for the runtime's own stack (mcall, systemstack, morestack). ok is
+// false if there are none, or if the stack pointer is outside its stack.
 //
-// A goroutine that runs on its own stack, so that [GofFS] of its thread is g, may
-// have left old ones behind, of its last system call: then they mean nothing. Those
-// of a g0 are where the runtime's next work on it begins. Kernel context, early,
-// goroutine.
+// A goroutine that runs on its own stack, so that [GofFS] of its thread is g, may still have old
+// ones, of its last system call, which mean nothing. Those of a g0 are where the runtime's next
+// work on it begins. Kernel context, early, goroutine.
 func SavedState(g *G) (pc, sp, bp uintptr, ok bool) {
 	pc, sp, bp = g.SchedPC, g.SchedSP, g.SchedBP
 	if g.SyscallSP != 0 {

@@ -6,12 +6,12 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 )
 
-// The table is an interface between this package and `zf build`: a magic number,
-// the version of the list of items, then one 64-bit value an item. tools/image
-// finds it by the name of its symbol and has the same list, since tools do not
-// import kernel; a test compares the two. A change of the list is a new version.
+// The table is an interface between this package and `zf build`: a magic number, the version of the
+// list of items, then one 64-bit value an item. tools/image finds it by the name of its symbol and
+// has the same list, because tools do not import kernel; a test compares the two. A change of the
+// list is a new version.
 //
-// What stands before a name says what the value is:
+// The word before a name says what the value is:
 //
 //	field    a field of a struct: its offset in bytes, and from bit 32 on its
 //	         size in bytes
@@ -20,8 +20,8 @@ import (
 //	len      the number of that array's elements
 //	const    an integer constant
 //
-// unknown is the value of what is not known; so is 0, which no item has, before the table is
-// filled.
+// unknown is the value of an item that is not known; before the table is filled, 0 means the same,
+// since no item has that value.
 
 const (
 	tableMagic   = 0x6f666e696f67667a // "zfgoinfo" in memory
@@ -141,17 +141,16 @@ var items = [numItems]string{
 	recordActive:    "field runtime.memRecord.active",
 }
 
-// table is filled in the file by `zf build`. It has a first word that is not zero
-// so that it lies in the file, and not in bss. Never written here.
+// table is filled in the file by `zf build`. Its first word is not zero, so that it lies in the
+// file and not in bss. Never written here.
 var table = [tableHead + numItems]uint64{tableMagic, tableVersion}
 
-// Keep has arch keep the table. Early context.
+// Keep stores a second copy of the table (arch.Keep). Early context.
 func Keep() { arch.Keep(unsafe.Pointer(&table), unsafe.Sizeof(table)) }
 
-// Known reports whether goroutines can be read: that the table was filled, and
-// has what [NumG], [GAt] and [ReadG] cannot do without. If it is false the image
-// was built without DWARF (-ldflags=-w or -s), or its runtime is one that `zf
-// build` did not know; `zf build` has said so. Any context.
+// Known reports whether goroutines can be read: whether the table was filled, and has what [NumG],
+// [GAt] and [ReadG] need. If it is false, the image was built without DWARF (-ldflags=-w or -s), or
+// `zf build` did not know its runtime and said so. Any context.
 func Known() bool {
 	for i := gStackLo; i <= gStatus; i++ {
 		if item(i) == unknown {

@@ -7,9 +7,8 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// Loads from the runtime's memory. It may be damaged, so an address is refused
-// before it is used if no object of the runtime can be there, and the load
-// itself reports a fault instead of taking it.
+// Loads from the runtime's memory. It may be damaged, so an address is refused before it is used if
+// no object of the runtime can be there, and the load itself reports a fault instead of taking it.
 
 const (
 	wordSize  = 8
@@ -17,16 +16,15 @@ const (
 	maxString = 128  // bytes; the runtime's longest wait reason has 31
 )
 
-// load reads a field of the struct at base, of up to 8 bytes, as an unsigned
-// number.
+// load reads a field of the struct at base, of up to 8 bytes, as an unsigned number.
 func load(base uintptr, i int) (v uint64, ok bool) {
 	f := item(i)
 	off, size := uintptr(uint32(f)), uintptr(f>>32)
 	if f == unknown || base < firstPage || base%wordSize != 0 {
 		return 0, false
 	}
-	// Fields are aligned, so one word holds all of it: read no other, which
-	// might be on a page that is not there.
+	// Fields are aligned, so one word contains the whole field: read no other, which might be on an
+	// unmapped page.
 	if size == 0 || off%wordSize+size > wordSize {
 		return 0, false
 	}
@@ -57,8 +55,8 @@ func loadVar(i int) (v uint64, ok bool) {
 	return uint64(w), ok
 }
 
-// loadString returns element n of an array of strings of the runtime, or "".
-// array and count are items. The bytes are the runtime's own.
+// loadString returns element n of an array of strings of the runtime, or "". array and count are
+// items. The bytes are the runtime's own.
 func loadString(array, count int, n uint64) string {
 	a, c := item(array), item(count)
 	if a == unknown || c == unknown || n >= c {

@@ -15,20 +15,18 @@ func readWord(addr uintptr) (w uintptr, ok bool) {
 	return tracer.ReadWord(addr)
 }
 
-// Curg returns the address of the runtime.g of the goroutine that the thread m
-// runs or works for; 0 if it has none. ok is false if it cannot be read. Kernel
-// context, early, goroutine.
+// Curg returns the address of the runtime.g of the goroutine that the thread m runs or works for; 0
+// if it has none. ok is false if it cannot be read. Kernel context, early, goroutine.
 func Curg(m uintptr) (g uintptr, ok bool) { return loadPtr(m, mCurg) }
 
 // ProcID returns the thread ID that the operating system gave m; 0 if m has not
 // asked yet. Kernel context, early, goroutine.
 func ProcID(m uintptr) (tid uint64, ok bool) { return load(m, mProcID) }
 
-// SetMaxStack sets the size in bytes beyond which no goroutine's stack may grow;
-// the runtime then dies with "stack overflow". The runtime sets it itself early in
-// its main goroutine, before any package of the program is initialized, so it must
-// be called after that. It reports false, and changes nothing, if the place is not
-// known. Kernel context, goroutine.
+// SetMaxStack sets the size in bytes beyond which no goroutine's stack may grow; the runtime then
+// dies with "stack overflow". The runtime sets it early in its main goroutine, before any package
+// of the program is initialized, so call this after that. If the place is not known, it changes
+// nothing and returns false. Kernel context, goroutine.
 func SetMaxStack(bytes uintptr) bool {
 	size, ceiling := item(maxStackSize), item(maxStackCeiling)
 	if size == unknown || ceiling == unknown {

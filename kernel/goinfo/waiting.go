@@ -2,17 +2,18 @@ package goinfo
 
 import "github.com/zeroframe/zeroframe/tracer"
 
-// What a goroutine waits on. The runtime queues a sudog for each channel of a select, and one
-// for any other channel, semaphore or condition. Here are their addresses, and which of their
-// words say what they are: the host reads those.
+// What a goroutine waits for. The runtime queues a sudog for each channel of a select, and one for
+// any other channel, semaphore or condition. This file returns their addresses, and which of their
+// words tell what they are; the host reads those.
 
-// A Part is some words of what the runtime keeps: so many bytes from Off on.
+// A Part is some words of the runtime's data: Size bytes from Off on.
 type Part struct{ Off, Size uintptr }
 
-// numParts is how many parts of a runtime.g [GPart] knows.
+// numParts is the number of parts of a runtime.g that [GPart] knows.
 const numParts = 5
 
-// NumParts is how many parts of a runtime.g say where it is and what it waits for. Any context.
+// NumParts is the number of parts of a runtime.g that say where it is and what it waits for. Any
+// context.
 func NumParts() int { return numParts }
 
 // GPart returns part i of a runtime.g, 0 <= i < [NumParts]: the bounds of its stack, where it was
@@ -26,7 +27,7 @@ func GPart(i int) (p Part, ok bool) {
 	}
 	lo, hi := fieldAt(first).Off, fieldAt(last).Off+fieldAt(last).Size
 	if hi <= lo || hi-lo > 128 {
-		return Part{}, false // they no longer lie beside each other
+		return Part{}, false // they are no longer next to each other
 	}
 	return Part{lo, hi - lo}, true
 }
@@ -40,20 +41,20 @@ func (g *G) Sudog() uintptr {
 	return s
 }
 
-// NextSudog returns that behind s, 0 behind the last. Kernel context.
+// NextSudog returns the one after s, 0 after the last. Kernel context.
 func NextSudog(s uintptr) uintptr {
 	next, _ := loadPtr(s, sudogNext)
 	return next
 }
 
-// SudogSize is how many bytes of a sudog say what it is for, 0 if that is not known.
+// SudogSize is the number of bytes of a sudog that say what it is for, 0 if that is not known.
 func SudogSize() uintptr { return sizeTo(sudogChan) }
 
-// ChannelSize is how many bytes of a channel say what it holds and who waits, 0 if that is not
-// known.
+// ChannelSize is the number of bytes of a channel that say what it holds and who waits, 0 if that
+// is not known.
 func ChannelSize() uintptr { return sizeTo(chanSendq) }
 
-// sizeTo is where the field, which is among the last of its struct, ends.
+// sizeTo is the end of the field, which is one of the last of its struct.
 func sizeTo(i int) uintptr {
 	v := item(i)
 	if v == unknown {
@@ -63,14 +64,14 @@ func sizeTo(i int) uintptr {
 	return f.Off + f.Size
 }
 
-// Channel returns the channel of a sudog, 0 if it is for none; Semaphore the word of the semaphore,
-// or the list of the condition, of one that is for no channel. Kernel context.
+// Channel returns the channel of a sudog, 0 if it is for none; Semaphore returns the word of the
+// semaphore, or the list of the condition, of a sudog without a channel. Kernel context.
 func Channel(s uintptr) uintptr { return firstWord(s, sudogChan) }
 
 // Semaphore: see [Channel].
 func Semaphore(s uintptr) uintptr { return firstWord(s, sudogElem) }
 
-// firstWord reads a pointer at the beginning of a field: from Go 1.26 on the two above are structs.
+// firstWord reads a pointer at the beginning of a field: since Go 1.26 the two above are structs.
 func firstWord(base uintptr, i int) uintptr {
 	v := item(i)
 	if v == unknown || base < firstPage || base%wordSize != 0 {
@@ -80,7 +81,7 @@ func firstWord(base uintptr, i int) uintptr {
 	return w
 }
 
-// TimerWhen returns where the timer of a channel keeps the time at which it fires; ok is false if the
+// TimerWhen returns where the timer of a channel stores its expiration time; ok is false if the
 // channel is no timer's. Kernel context.
 func TimerWhen(channel uintptr) (addr uintptr, ok bool) {
 	t, _ := loadPtr(channel, chanTimer)
@@ -91,9 +92,8 @@ func TimerWhen(channel uintptr) (addr uintptr, ok bool) {
 	return t + fieldAt(v).Off, true
 }
 
-// Variables returns where the program's variables lie that have pointers in them: those with a
-// first value, then those without, each from lo up to hi. ok is false if that is not known. Kernel
-// context.
+// Variables returns where the program's variables with pointers lie: those with an initial value,
+// then those without, each from lo up to hi. ok is false if that is not known. Kernel context.
 func Variables() (lo, hi [2]uintptr, ok bool) {
 	m := tracer.ModuleData()
 	for i, f := range [2][2]int{{moduleData, moduleEData}, {moduleBSS, moduleEBSS}} {
@@ -109,5 +109,5 @@ func Variables() (lo, hi [2]uintptr, ok bool) {
 	return lo, hi, true
 }
 
-// maxVariables bounds what is believed of the size of a program's variables.
+// maxVariables bounds the size of a program's variables that is believed.
 const maxVariables = 64 << 20

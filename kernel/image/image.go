@@ -8,9 +8,9 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// The kernel's own image, read from its ELF header in memory: the header lies
-// in the page below the text, and each loader brings it along. So the rights of
-// pages and the build ID are the file's own, and nothing is written down twice.
+// The kernel's own image, read from its ELF header in memory: the header lies in the page below the
+// text, and every loader loads it. So the rights of pages and the build ID come from the file
+// itself, and nothing is written down twice.
 
 const maxSegments = 8
 
@@ -43,8 +43,8 @@ func FindText() {
 	TextLo, TextHi = arch.TextBounds()
 }
 
-// Read reads the ELF header. wrong says what is wrong with the image, or "". Early
-// context, after findText.
+// Read reads the ELF header. It returns what is wrong with the image, or "". Early context, after
+// FindText.
 func Read() (wrong string) {
 	h := TextLo&^(HeaderRoom-1) - HeaderRoom
 	if load32(h) != elfMagic {
@@ -74,8 +74,8 @@ func Read() (wrong string) {
 	return ""
 }
 
-// findBuildID looks through notes: name size, description size, type, then name
-// and description, each padded to 4 bytes.
+// findBuildID searches notes: name size, description size, type, then name and description, each
+// padded to 4 bytes.
 func findBuildID(p, end uintptr) {
 	for p+12 <= end {
 		name, desc, typ := uintptr(load32(p)), uintptr(load32(p+4)), load32(p+8)
@@ -93,7 +93,7 @@ func findBuildID(p, end uintptr) {
 	}
 }
 
-// Keep has arch keep what is known of the image. Early context.
+// Keep stores a second copy of what is known of the image (arch.Keep). Early context.
 func Keep() {
 	arch.Keep(unsafe.Pointer(&Segments), unsafe.Sizeof(Segments))
 	arch.Keep(unsafe.Pointer(&NumSegments), unsafe.Sizeof(NumSegments))

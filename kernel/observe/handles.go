@@ -13,7 +13,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
-// What package handle needs of the kernel: its options, memory, and the stacks.
+// Package handle's connection to the kernel: its options, memory, and the stacks.
 
 // The log's memory in bytes, unless options say otherwise.
 const (
@@ -22,8 +22,8 @@ const (
 	minOpen     = 64
 )
 
-// StartHandles starts the log, if the option record= wants one. Early context, after
-// mem.Init and before mem.Release.
+// StartHandles starts the log, if the option record= asks for one. Early context, after mem.Init
+// and before mem.Release.
 func StartHandles() {
 	if off, ok := option.Word("memprofile"); ok && off == 0 {
 		handle.SetBuildID(image.BuildID())
@@ -61,7 +61,7 @@ func StartHandles() {
 	}
 }
 
-// logFrame logs a frame that is taken or given back.
+// logFrame logs a frame that is taken or freed.
 func logFrame(frame uintptr, taken bool) {
 	e := handle.Close
 	if taken {
@@ -90,7 +90,7 @@ func logThread(e thread.Event, t *thread.Thread, deadline uint64) {
 	}
 }
 
-// logSize reads an option that is a number from least up.
+// logSize reads an option that is a number of at least least.
 func logSize(name string, size, least uint64) uintptr {
 	n, ok := option.Number(name)
 	if ok && n >= least {
@@ -105,8 +105,8 @@ func logSize(name string, size, least uint64) uintptr {
 	return uintptr(size)
 }
 
-// SendHandles sends a snapshot of what the log has, and the heap profile, when the machine
-// ends, once. Should it fault, that is one more crash, which sends none.
+// SendHandles sends a snapshot of the log, and the heap profile, when the machine ends, once. If
+// that faults, it is another crash, which sends none.
 func SendHandles(reason string) {
 	if handlesSent {
 		return

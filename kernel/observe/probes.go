@@ -13,10 +13,10 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/observe/probe"
 )
 
-// Probes (package probe): where their table comes from, and what becomes of the counts.
+// Probes (package probe): loading their table, and sending the counts.
 
-// StartProbes arms the probes of the table in the boot archive at lo, if there is one, and
-// reports whether there is. Early context, before the RAM is given away.
+// StartProbes arms the probes of the table in the boot archive at lo, if there is one, and reports
+// whether there is. Early context, before the RAM is given away.
 func StartProbes(lo, hi uintptr) bool {
 	at, size := inArchive(lo, hi, probe.File)
 	if size == 0 {
@@ -30,7 +30,7 @@ func StartProbes(lo, hi uintptr) bool {
 	return true
 }
 
-// PrintProbes is the boot report's line on them.
+// PrintProbes prints the boot report's line about them.
 func PrintProbes() {
 	if !probe.On() {
 		return
@@ -43,8 +43,8 @@ func PrintProbes() {
 	console.String(" places")
 }
 
-// inArchive finds a file in the cpio archive (newc format) at lo, and returns where its
-// contents are; size is 0 if it is not there.
+// inArchive finds a file in the cpio archive (newc format) at lo, and returns where its contents
+// are; size is 0 if it is not there.
 func inArchive(lo, hi uintptr, name string) (at, size uintptr) {
 	const header, sizeField, nameField = 110, 54, 94
 	for lo+header <= hi {
@@ -66,11 +66,11 @@ func inArchive(lo, hi uintptr, name string) (at, size uintptr) {
 	return 0, 0
 }
 
-// bytesAt are n bytes of an archive.
+// bytesAt returns n bytes of an archive.
 func bytesAt(a, n uintptr) []byte { return unsafe.Slice((*byte)(arch.Pointer(a)), n) }
 
-// sendingProbes is set while the counts are sent: should that fault, the crash sends none.
-// Under the kernel lock; the panic path takes none.
+// sendingProbes is set while the counts are sent: if that faults, the crash sends none. Under the
+// kernel lock; the panic path takes none.
 var sendingProbes bool
 
 // SendProbes sends the counts: when the machine ends, and after an NMI's trace. Kernel

@@ -16,21 +16,21 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// The sampling profiler (package profile): its memory and its options, and where the timer
-// and the end of the machine meet it.
+// The sampling profiler (package profile): its memory and its options, and its connection to the
+// timer and to the end of the machine.
 
-// profileStacks is how many different stacks the profiler can count.
+// profileStacks is the number of different stacks that the profiler can count.
 const profileStacks = 16 << 10
 
-// defaultDepot is the depot's size in bytes, where something needs one and depot= does not
-// say another.
+// defaultDepot is the depot's size in bytes, if something needs a depot and depot= gives no other
+// size.
 const defaultDepot = 256 << 10
 
-// noDepot is said of an option that needs a depot where there is none.
+// noDepot is printed for an option that needs a depot when there is none.
 const noDepot = "it needs a stack depot, and there is none (depot=)"
 
-// StartDepot reads the option depot=BYTES, and those that need a depot: record= and profile=.
-// Early context, before the RAM is given away.
+// StartDepot reads the option depot=BYTES, and those that need a depot: record= and profile=. Early
+// context, before the RAM is given away.
 func StartDepot() {
 	given, ok := option.Value("depot")
 	if record, recorded := option.Value("record"); !ok && (!recorded || ascii.Same(record, "off")) {
@@ -71,7 +71,7 @@ func profileHz() (hz uint64, wrong []byte) {
 	return hz, nil
 }
 
-// StartProfile starts the profiler, if the option profile= wants it. Early context, after
+// StartProfile starts the profiler, if the option profile= asks for it. Early context, after
 // StartDepot.
 func StartProfile() {
 	hz, wrong := profileHz()
@@ -95,7 +95,7 @@ func StartProfile() {
 	console.String("nothing is profiled: not enough RAM for the counts\n")
 }
 
-// describeCode names the functions that a quick walk has to know.
+// describeCode names the functions that a quick walk must know.
 func describeCode(c *stackid.Code) {
 	t, ok := image.PCTable()
 	if !ok {
@@ -123,9 +123,9 @@ func describeCode(c *stackid.Code) {
 	}
 }
 
-// walkID interns a stack of the program's that is not plain: it walks as a trace does. But
-// what a thread does once a goroutine has left it (mcall) is not that goroutine's: there
-// the stack ends, as in the runtime's own profiles.
+// walkID interns a stack of the program that is not plain: it walks as a trace does. But what a
+// thread does once a goroutine has left it (mcall) does not belong to that goroutine: the stack
+// ends there, as in the runtime's own profiles.
 func walkID(f *arch.TrapFrame, number int) (id uint32, ok bool) {
 	stack.ProgramRows(f.TLS, 0)
 	stack.Walker.Plain = false
@@ -151,9 +151,9 @@ func walkID(f *arch.TrapFrame, number int) (id uint32, ok bool) {
 // mcall is the runtime's function. Set once at boot.
 var mcall stack.CodeRange
 
-// CompareStepped is for a filter of [StepTraces]: it interns the stack of the next instruction
-// as the profiler does, and as a trace is walked. The two IDs are to be the same. Not inlined,
-// so that no other code finds itself on the stack for debug exceptions.
+// CompareStepped is for a filter of [StepTraces]: it interns the stack of the next instruction as
+// the profiler does, and as a trace walks it. The two IDs must be equal. Not inlined, so that no
+// other code is on the stack for debug exceptions.
 //
 //go:noinline
 func CompareStepped() (sampled, walked uint32) {
@@ -167,8 +167,8 @@ func CompareStepped() (sampled, walked uint32) {
 	return sampled, walked
 }
 
-// Sample is called for an interrupt of the timer that has found the program running. A tick
-// is of who ran when it was due: of the kernel, if the interrupt had to wait for its end.
+// Sample is called when an interrupt of the timer has found the program running. A tick belongs to
+// what ran when it was due: to the kernel, if the interrupt had to wait for the kernel to finish.
 func Sample(f *arch.TrapFrame) {
 	now := thread.Ran()
 	if profile.Wait(now) != 0 {
@@ -176,7 +176,7 @@ func Sample(f *arch.TrapFrame) {
 	}
 	if at, call := thread.Switched(); call {
 		if weight, late := profile.Due(at); weight != 0 {
-			c := arch.LastCall() // of the thread before: this one has not run yet
+			c := arch.LastCall() // of the previous thread: this one has not run yet
 			count(c, int(c.Error), weight, late)
 		}
 	}
@@ -197,9 +197,9 @@ func count(f *arch.TrapFrame, number int, weight uint32, late bool) {
 	profile.Count(id, ok, weight, late, number >= 0, arch.ReadCounter()-began)
 }
 
-// justCalled returns the number of the system call that the kernel was in until just now,
-// or -1: the interrupt had to wait for its end if nothing has run behind it. That is said by
-// the frames from which the kernel goes back, and by no other state of the thread.
+// justCalled returns the number of the system call that the kernel was in until just now, or -1:
+// the interrupt had to wait for the call's end if nothing has run since. The frames from which the
+// kernel returns tell that, and no other state of the thread does.
 func justCalled(f *arch.TrapFrame) int {
 	if f.PC-arch.SyscallSize-image.TextLo >= image.TextHi-image.TextLo || !arch.BehindSyscall(f.PC) {
 		return -1
@@ -207,8 +207,8 @@ func justCalled(f *arch.TrapFrame) int {
 	if c := arch.LastCall(); c.TLS == f.TLS && c.PC == f.PC {
 		return int(c.Error)
 	}
-	// The thread has waited in between, or is new. Or a signal's handler has returned to here:
-	// that goes on with the whole FPU, and a call without.
+	// The thread has waited in between, or is new. Or a signal's handler has returned here: that
+	// restores the whole FPU, which a call does not.
 	if t := thread.Current(); !t.Full && t.Frame.TLS == f.TLS && t.Frame.PC == f.PC {
 		return int(t.Frame.Error)
 	}
@@ -223,8 +223,8 @@ func NextSample(now uint64) uint64 {
 	return now + profile.Wait(thread.Ran())
 }
 
-// sendingProfile is set while the profile is sent: should that fault, the crash sends none.
-// Under the kernel lock; the panic path takes none.
+// sendingProfile is set while the profile is sent: if that faults, the crash sends none. Under the
+// kernel lock; the panic path takes none.
 var sendingProfile bool
 
 // SendProfile sends the profile as a record, if there is one: when the machine ends, and

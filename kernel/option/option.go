@@ -9,22 +9,21 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/console"
 )
 
-// A row is an option. Its value is one of words, or a number up to max, or is read by who
-// wants it.
+// A row is an option. Its value is one of words, or a number up to max, or is read by its user.
 type row struct {
-	name     string // with a dot at its end: all names that begin so
-	argument string // what stands behind the "="; of words it is made
-	usual    string // what holds without the option; "" is nothing
+	name     string // with a dot at its end: all names that begin like that
+	argument string // what follows the "="; made of the words, if there are any
+	usual    string // the effect without the option; "" is nothing
 	help     string
 	words    []string
 	max      uint64
-	want     string // what is said of a wrong value; of words it is made
+	want     string // printed for a wrong value; made of the words, if there are any
 }
 
-// lineLo and lineLen are where the command line is. Set once at boot.
+// lineLo and lineLen are the address and the length of the command line. Set once at boot.
 var lineLo, lineLen uintptr
 
-// SetLine says what the command line is. Its bytes are kept. Early context.
+// SetLine sets the command line. It keeps line. Early context.
 func SetLine(line []byte) {
 	lineLo, lineLen = uintptr(unsafe.Pointer(unsafe.SliceData(line))), uintptr(len(line))
 }
@@ -36,8 +35,8 @@ func Line() []byte {
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&lineLo)), lineLen)
 }
 
-// Value returns the value of an option. The bytes are the command line's own. The last of
-// several equal names counts. Any context.
+// Value returns the value of an option, as part of the command line. The last of several equal
+// names counts. Any context.
 func Value(name string) (value []byte, ok bool) {
 	line := Line()
 	for {
@@ -49,8 +48,8 @@ func Value(name string) (value []byte, ok bool) {
 	}
 }
 
-// Word returns which of its row's words an option has. i is 0 and ok is false if it is not
-// there, or has another value, of which it complains. Early context.
+// Word returns which of its row's words an option has. i is 0 and ok is false if the option is
+// missing, or has another value, about which it complains. Early context.
 func Word(name string) (i int, ok bool) {
 	value, ok := Value(name)
 	if !ok {
@@ -66,8 +65,8 @@ func Word(name string) (i int, ok bool) {
 	return 0, false
 }
 
-// Number returns the value of an option that is a number. n is 0 and ok is false if it is
-// not there, or is no number or larger than max, of which it complains. Early context.
+// Number returns the value of an option that is a number. n is 0 and ok is false if the option is
+// missing, or is no number or larger than max, about which it complains. Early context.
 func Number(name string) (n uint64, ok bool) {
 	value, ok := Value(name)
 	if !ok {
@@ -81,7 +80,7 @@ func Number(name string) (n uint64, ok bool) {
 	return n, true
 }
 
-// complain says that a value is none that the row allows.
+// complain says that the row does not allow a value.
 func (r *row) complain(value []byte) {
 	begin(r.name, value)
 	console.String(r.want)
@@ -113,7 +112,7 @@ func begin(name string, value []byte) {
 	console.String(" is ignored: ")
 }
 
-// find returns the row of a name. There is one: a test looks up each name in the source.
+// find returns the row of a name. There is one, because a test looks up each name in the source.
 func find(name string) *row {
 	i := 0
 	for !ascii.Same(ascii.Bytes(name), table[i].name) {

@@ -5,11 +5,11 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/console"
 )
 
-// maxDistance is how many characters of a name may be wrong for it to be meant.
+// maxDistance is the largest number of wrong characters in a name for a suggestion.
 const maxDistance = 3
 
-// PrintUnknown prints a line for each option that no row of the table has. A word that does
-// not look like one, such as a loader's BOOT_IMAGE=, is none. Early context.
+// PrintUnknown prints a line for each option without a row. A word that does not look like an
+// option of ours, such as a loader's BOOT_IMAGE=, is ignored. Early context.
 func PrintUnknown() {
 	line := Line()
 	for {
@@ -33,7 +33,7 @@ func PrintUnknown() {
 	}
 }
 
-// nameOf returns what stands before the "=" of a word, if it looks like an option's name.
+// nameOf returns the part of a word before the "=", if it looks like an option's name.
 func nameOf(word []byte) []byte {
 	for i, c := range word {
 		if c == '=' {
@@ -46,7 +46,7 @@ func nameOf(word []byte) []byte {
 	return nil
 }
 
-// known reports whether a row has that name, or begins it.
+// known reports whether a row has that name, or is a prefix of it.
 func known(name []byte) bool {
 	for i := range table {
 		n := len(table[i].name)
@@ -57,7 +57,7 @@ func known(name []byte) bool {
 	return false
 }
 
-// nearest returns the row whose name differs the least, or nil if none is near.
+// nearest returns the row with the most similar name, or nil if none is similar.
 func nearest(name []byte) (near *row) {
 	best := min(maxDistance, len(name)/2) + 1
 	for i := range table {
@@ -71,7 +71,7 @@ func nearest(name []byte) (near *row) {
 // maxName is the length of the longest name that distance compares.
 const maxName = 32
 
-// distance returns how many characters must be added, left out or replaced to make b of a
+// distance returns how many characters must be added, left out or replaced to turn a into b
 // (Levenshtein), or a large number if a name is too long.
 func distance(a []byte, b string) int {
 	if len(a) > maxName || len(b) > maxName {

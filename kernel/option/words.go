@@ -2,9 +2,9 @@ package option
 
 import "github.com/zeroframe/zeroframe/kernel/ascii"
 
-// The command line is words parted by spaces, of which those of the form NAME=VALUE are
-// options. What follows the word "--" belongs to the program. A value in double quotes may
-// hold spaces.
+// The command line is words separated by spaces; those of the form NAME=VALUE are options.
+// Everything after the word "--" belongs to the program. A value in double quotes may contain
+// spaces.
 
 // Next finds the first option of that name in line, and returns its value and what
 // follows it. Any context.
@@ -26,9 +26,9 @@ func Next(line []byte, name string) (value, rest []byte, ok bool) {
 	}
 }
 
-// NextWord returns the first word of line and what follows it. The word "--" ends the
-// kernel's words: ok is false then, as at the line's end. A backslash before a quote keeps it from ending the quotes. Any
-// context.
+// NextWord returns the first word of line and what follows it. The word "--" ends the kernel's
+// words: then ok is false, as at the line's end. A backslash before a quote keeps it from ending
+// the quotes. Any context.
 func NextWord(line []byte) (word, rest []byte, ok bool) {
 	i := 0
 	for i < len(line) && line[i] == ' ' {

@@ -2,10 +2,10 @@ package percpu
 
 import "github.com/zeroframe/zeroframe/arch"
 
-// What the other CPUs have kept of page tables that have changed. The CPU that has changed them,
-// which has the kernel lock, has each other one drop it, and waits until all have: by an
-// interrupt, or at the gate, where they look before they touch anything (Lock). The interrupt's
-// handler takes no lock, since its sender has it.
+// Entries of changed page tables that other CPUs have cached. The CPU that changed the tables,
+// which has the kernel lock, makes all others drop the entries, and waits until they have: by an
+// interrupt, or at the gate, where they check before they touch anything (Lock). The interrupt's
+// handler takes no lock, because its sender has it.
 //
 //	the one that unmaps                      another one
 //
@@ -15,26 +15,26 @@ import "github.com/zeroframe/zeroframe/arch"
 //	waits for Flushed, or the gate           at the gate: does it once it has the lock
 //	gives the frames back
 
-// asked counts the times that pages were to be dropped; flushLo and flushHi bound those of the
-// last one. Under the kernel lock.
+// asked counts the requests to drop pages; flushLo and flushHi bound the pages of the last one.
+// Under the kernel lock.
 var (
 	asked            uint32
 	flushLo, flushHi uintptr
-	// Flushes counts the times, FlushesSent the interrupts that were sent for them.
+	// Flushes counts the requests, FlushesSent the interrupts that were sent for them.
 	Flushes, FlushesSent uint64
 )
 
-// mostPages is up to how many pages are dropped one by one.
+// mostPages is the largest number of pages that are dropped one by one.
 const mostPages = 32
 
-// FlushOthers has the other CPUs drop what they have kept of the pages of lo <= address < hi,
-// which this one has dropped. Kernel context, with the lock.
+// FlushOthers makes the other CPUs drop their cached entries for the pages of lo <= address < hi,
+// which this CPU has dropped. Kernel context, with the lock.
 func FlushOthers(lo, hi uintptr) {
 	AssertLocked()
 	r := This()
 	Flushes++
 	flushLo, flushHi = lo, hi
-	arch.FetchAdd(&asked, 1) // locked: what is loaded behind it is no older (CatchUpHeld)
+	arch.FetchAdd(&asked, 1) // locked: later loads are no older (CatchUpHeld)
 	r.Flushed = asked
 	for n := range numRecords {
 		if o := At(n); o != r && o.behind() {
@@ -56,13 +56,13 @@ func FlushOthers(lo, hi uintptr) {
 	}
 }
 
-// behind reports whether a CPU may still use what it has kept.
+// behind reports whether a CPU may still use old entries.
 func (r *Record) behind() bool {
 	return Load(&r.AtGate) == 0 && Load(&r.Flushed) != asked && r.State.Now() == Running
 }
 
-// CatchUp drops what the CPU has kept of pages, if it has been asked to. Kernel context, with the
-// lock, or in an interrupt's handler while the CPU is not at the gate: nobody asks for more meanwhile.
+// CatchUp drops the CPU's cached entries, if it was asked to. Kernel context, with the lock, or in
+// an interrupt's handler while the CPU is not at the gate, because nobody asks for more meanwhile.
 func (r *Record) CatchUp() {
 	was, n := r.Flushed, Load(&asked)
 	switch behind := n - was; {
@@ -75,20 +75,21 @@ func (r *Record) CatchUp() {
 	default:
 		arch.FlushPages()
 	}
-	arch.CompareAndSwap(&r.Flushed, was, n) // an NMI may have come to more (CatchUpHeld)
+	arch.CompareAndSwap(&r.Flushed, was, n) // an NMI may have caught up further (CatchUpHeld)
 }
 
-// AnswerFlush is for the handler of the interrupt that FlushOthers sends. At the gate nobody waits for
-// the CPU, and another one may be changing the bounds: it drops the pages when it has the lock.
+// AnswerFlush handles the interrupt that FlushOthers sends. At the gate nobody waits for the CPU,
+// and another one may be changing the bounds, so it drops the pages when it has the lock.
 func (r *Record) AnswerFlush() {
 	if r.AtGate == 0 {
 		r.CatchUp()
 	}
 }
 
-// CatchUpHeld is CatchUp for a CPU that has stood still, in an NMI, and is Running again. Who changed page
-// tables has not waited for it, and may be at more: it drops all, and does not look at the bounds.
-// FlushOthers finds that it runs, or it finds what FlushOthers has counted: both are locked in between.
+// CatchUpHeld is CatchUp for a CPU that stood still, in an NMI, and is Running again. A CPU that
+// changed page tables has not waited for it, and may be changing more, so it drops all entries and
+// ignores the bounds. Either FlushOthers finds that it runs, or it finds the request that
+// FlushOthers has counted, because both use locked instructions in between.
 func (r *Record) CatchUpHeld() {
 	was, n := r.Flushed, arch.FetchAdd(&asked, 0)
 	if n != was {

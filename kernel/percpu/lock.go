@@ -6,31 +6,30 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 )
 
-// The kernel lock. Where threads run on several CPUs, one of them at a time is in the kernel:
-// the gates take the lock (package fault for traps, package linux for system calls), and whoever
-// leaves the kernel, or waits in it for an interrupt, gives it back. With one CPU that interrupts
-// are off is enough, and nothing of this is done.
+// The kernel lock. If threads run on several CPUs, one of them at a time is in the kernel: the
+// gates take the lock (package fault for traps, package linux for system calls), and whoever leaves
+// the kernel, or waits in it for an interrupt, releases it. With one CPU it is enough that
+// interrupts are off, and none of this is done.
 //
-// It is a ticket lock: of those that wait, who has asked first gets it first. Who waits spins for a
-// while and then halts, with interrupts let in, until an owner wakes it: an emulated CPU, or
-// one that shares its host's with others, would take the time that the owner needs. Until the first
-// in line is awake, a CPU that comes along may take the lock before it, a few times at most; otherwise
-// each change of owners would take as long as a host needs to let a CPU run. The panic path and NMIs
+// It is a ticket lock: CPUs get it in the order in which they asked. A waiting CPU spins for a
+// while and then halts, with interrupts enabled, until an owner wakes it, because an emulated CPU,
+// or one that shares its host's with others, would take time that the owner needs. Until the first
+// in line is awake, a newcomer may take the lock before it, a few times at most; otherwise each
+// change of owners would take as long as a host needs to let a CPU run. The panic path and NMIs
 // take no lock.
 //
 // A CPU that waits for the lock, or for an interrupt, is at the gate: it touches nothing of the
-// program's until it has the lock, and looks then whether page tables have changed (flush.go).
+// program until it has the lock, and then checks whether page tables have changed (flush.go).
 
-// Many is set where threads run on several CPUs. Set once at boot.
+// Many is set if threads run on several CPUs. Set once at boot.
 var Many bool
 
-// mostPassed is how many times the lock may be taken before the first in line. One that has looked before
-// may be late, so that with n CPUs it is 2n-3 times more, at most (model_lock_test.go).
+// mostPassed is how many times the lock may be taken before the first in line gets it. A CPU that
+// checked earlier may be late, so with n CPUs it may be 2n-3 times more (model_lock_test.go).
 const mostPassed = 32
 
-// lock is the lock, each part on a cache line of its own. held, the tickets and halted change in one
-// step for all CPUs; the owner alone writes the rest. Under the kernel lock; the panic path takes
-// none.
+// lock is the lock, each part on a cache line of its own. held, the tickets and halted change
+// atomically; only the owner writes the rest. Under the kernel lock; the panic path takes none.
 var (
 	lock struct {
 		held uint32 // 1: a CPU has it
@@ -38,21 +37,21 @@ var (
 		next uint32 // the next ticket
 		_    [60]byte
 		now  uint32 // the ticket of the first in line; next, if nobody waits
-		// passed is how many have been before it.
+		// passed is how many have taken the lock before it.
 		passed uint32
 		_      [56]byte
 	}
 	holder Holder
-	// halted has the CPU that waits for a ticket, 1 + its number at the ticket modulo its length, if it
-	// has halted, and nobody has woken it yet.
+	// halted holds, at the ticket modulo its length, 1 + the number of the CPU that waits with that
+	// ticket, if it has halted and nobody has woken it yet.
 	halted [arch.MaxCPUs]uint32
 )
 
-// Holder is who has the kernel lock.
+// Holder is the CPU that has the kernel lock.
 type Holder struct {
 	CPU   uint32  // 1 + its number; 0: nobody
-	Gate  Gate    // by which it has come
-	PC    uintptr // what was interrupted, or has made the call
+	Gate  Gate    // the gate through which it came
+	PC    uintptr // what was interrupted, or made the call
 	Since uint64  // arch.ReadCounter when it got the lock
 }
 
@@ -72,8 +71,8 @@ type Gate uint16
 // The gates that are no system calls.
 const (
 	Interrupt  Gate = NumGates - 1 - iota // an interrupt
-	PageFault                             // a page that was not there
-	Exception                             // another fault of the program's
+	PageFault                             // a page that was not present
+	Exception                             // another fault of the program
 	Idle                                  // the CPU has waited for an interrupt
 	OtherCalls                            // system calls with greater numbers
 )
@@ -81,12 +80,12 @@ const (
 // NumGates is the number of gates.
 const NumGates = 512
 
-// GateCount is what a gate has cost, in ticks of arch.ReadCounter.
+// GateCount is the cost of a gate, in ticks of arch.ReadCounter.
 type GateCount struct {
 	Taken          uint64 // how often the lock was taken
-	Waited         uint64 // of them, how often another CPU had it
+	Waited         uint64 // how often another CPU had it then
 	Waiting, Held  uint64 // ticks
-	Longest        uint64 // ticks that it was held at a time, at most
+	Longest        uint64 // the longest time that it was held, in ticks
 	LongestWaiting uint64
 }
 
@@ -101,10 +100,10 @@ func GateOf(call uintptr) Gate {
 	return Gate(call)
 }
 
-// Counts returns what a gate has cost. Any context: another CPU may be at it.
+// Counts returns the cost of a gate. Any context; another CPU may be changing it.
 func Counts(g Gate) *GateCount { return &gates[g] }
 
-// Lock takes the kernel lock for the CPU of the record, which does not have it. pc is what was
+// Lock takes the kernel lock for the CPU of the record, which must not have it. pc is what was
 // interrupted. Kernel context.
 //
 //go:noinline
@@ -116,7 +115,7 @@ func (r *Record) Lock(g Gate, pc uintptr) {
 	}
 }
 
-// TryLock is Lock if it needs not wait for long. It returns false if the CPU does not have the lock.
+// TryLock is Lock without a long wait. It returns false if the CPU did not get the lock.
 func (r *Record) TryLock(g Gate, pc uintptr) bool {
 	for n := uint32(1); ; n++ {
 		waits := Load(&lock.now) != Load(&lock.next)
@@ -137,7 +136,7 @@ func (r *Record) TryLock(g Gate, pc uintptr) bool {
 	}
 }
 
-// begin is for a CPU that has taken the lock.
+// begin records that the CPU has taken the lock.
 func (r *Record) begin(g Gate, pc uintptr) {
 	gates[g].Taken++
 	r.Locked = true
@@ -146,13 +145,13 @@ func (r *Record) begin(g Gate, pc uintptr) {
 	r.AtGate = 0
 }
 
-// How long a CPU spins, in turns of its loop: before it stands in line, and there before it halts.
+// How long a CPU spins, in turns of its loop: before it takes a ticket, and then before it halts.
 const (
 	tries = 512
 	spins = 4096
 )
 
-// wait stands in line for the lock.
+// wait takes a ticket and waits for the lock.
 func (r *Record) wait(g Gate, pc uintptr) {
 	began := arch.ReadCounter()
 	r.WaitGate, r.WaitPC, r.WaitSince = g, pc, began
@@ -184,10 +183,10 @@ func (r *Record) wait(g Gate, pc uintptr) {
 // turn reports whether the lock is free for the ticket.
 func turn(ticket uint32) bool { return Load(&lock.now) == ticket && Load(&lock.held) == 0 }
 
-// haltFor halts until an interrupt comes, if it is not the ticket's turn yet.
+// haltFor halts until an interrupt comes, unless it is the ticket's turn.
 func (r *Record) haltFor(ticket uint32) {
 	slot := &halted[ticket%arch.MaxCPUs]
-	// Who gives the lock back does so first and then looks here; this CPU looks at the lock behind it.
+	// An owner releases the lock first and then checks this; this CPU checks the lock afterwards.
 	if arch.CompareAndSwap(slot, 0, r.Number+1); !turn(ticket) {
 		r.Halting = HaltsForLock
 		arch.WaitForInterrupt()
@@ -197,7 +196,7 @@ func (r *Record) haltFor(ticket uint32) {
 	r.RaiseDeferred()
 }
 
-// RaiseDeferred makes the interrupts come again that were put off. Kernel context.
+// RaiseDeferred raises the postponed interrupts again. Kernel context.
 func (r *Record) RaiseDeferred() {
 	for n := uint8(arch.TrapInterrupt); r.Deferred != 0; n++ {
 		if r.Deferred&1 != 0 {
@@ -207,10 +206,10 @@ func (r *Record) RaiseDeferred() {
 	}
 }
 
-// Defer puts an interrupt off that comes while the CPU halts, if it can be: it does not need the
-// lock then. One of a CPU that waits for the lock comes again once interrupts are let in; of one
-// that is idle, the idle loop does what the timer's and other CPUs' are for. Kernel context,
-// in the interrupt's handler.
+// Defer postpones an interrupt that comes while the CPU halts, if possible, so that it does not
+// need the lock then. On a CPU that waits for the lock, it comes again once interrupts are enabled;
+// on an idle one, the idle loop does the work of the timer's interrupt and of other CPUs'. Kernel
+// context, in the interrupt's handler.
 func (r *Record) Defer(number uint8) bool {
 	switch {
 	case r.Halting == HaltsForLock && number < arch.TrapInterrupt+64:
@@ -223,8 +222,8 @@ func (r *Record) Defer(number uint8) bool {
 }
 
 // TryInterrupt takes the kernel lock for an interrupt of the program. If it would have to wait for
-// it, it puts the interrupt off, a few times at most, and returns false: the timer is to interrupt soon.
-// Kernel context, in the interrupt's handler.
+// it, it postpones the interrupt, a few times at most, and returns false: the timer must interrupt
+// soon. Kernel context, in the interrupt's handler.
 func (r *Record) TryInterrupt(number uint8, pc uintptr) bool {
 	if !r.TryLock(Interrupt, pc) {
 		if r.PutOff++; r.PutOff < mostPutOff && number < arch.TrapInterrupt+64 {
@@ -241,19 +240,19 @@ func (r *Record) TryInterrupt(number uint8, pc uintptr) bool {
 	return true
 }
 
-// mostPutOff is how often an interrupt is put off at most.
+// mostPutOff is how often an interrupt is postponed at most.
 const mostPutOff = 20
 
-// relax is for turn n of a loop that waits for another CPU. To QEMU's emulation the instruction for
-// that is a way out of the emulated code, for which it takes a lock that the other CPU may
-// be in need of, too; so it is left out in most turns.
+// relax is for turn n of a loop that waits for another CPU. For QEMU's emulation the pause
+// instruction leaves the emulated code, which takes a lock that the other CPU may need, too; so it
+// is left out in most turns.
 func relax(n uint32) {
 	if n%256 == 0 {
 		arch.Pause()
 	}
 }
 
-// Unlock gives the kernel lock back. Kernel context.
+// Unlock releases the kernel lock. Kernel context.
 //
 //go:noinline
 func (r *Record) Unlock() {
@@ -271,11 +270,11 @@ func (r *Record) Unlock() {
 	}
 }
 
-// Owner returns who has the kernel lock. Any context: it may be another one's by then.
+// Owner returns who has the kernel lock. Any context; the owner may have changed since.
 func Owner() Holder { return holder }
 
-// FirstInLine returns 1 + the number of the CPU that is to take the lock next, 0 if none waits for it, and
-// its ticket. Any context: it may be another one by then.
+// FirstInLine returns 1 + the number of the CPU that takes the lock next, 0 if none waits for it,
+// and its ticket. Any context; that may have changed since.
 func FirstInLine() (first, ticket uint32) {
 	ticket = Load(&lock.now)
 	for n := range Count() {
@@ -289,13 +288,14 @@ func FirstInLine() (first, ticket uint32) {
 // onLongWait is the address of a function; set once at boot.
 var onLongWait uintptr
 
-// OnLongWait sets a function that is called for a CPU that waits for the lock and is about to halt,
-// again and again: it has to have the timer interrupt in time. It must be a top-level function. Early context.
+// OnLongWait sets a function that is called, repeatedly, for a CPU that waits for the lock and is
+// about to halt; the function must make the timer interrupt in time. It must be a top-level
+// function. Early context.
 //
 //go:noinline
 func OnLongWait(f func(*Record)) { onLongWait = **(**uintptr)(unsafe.Pointer(&f)) }
 
-// Not inlined, so that what it calls has one place (tools/stacks/kernel.txt).
+// Not inlined, so that the call is in one place (tools/stacks/kernel.txt).
 //
 //go:noinline
 func callOnLongWait(r *Record) {

@@ -2,5 +2,5 @@
 
 package percpu
 
-// AssertLocked does nothing, and costs nothing: lockcheck_on.go has the one that does.
+// AssertLocked does nothing, and costs nothing; see lockcheck_on.go.
 func AssertLocked() {}

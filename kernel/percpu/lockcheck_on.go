@@ -4,11 +4,11 @@ package percpu
 
 import "github.com/zeroframe/zeroframe/arch"
 
-// AssertLocked is for a function that accesses what is under the kernel lock: the machine dies if
-// the running CPU does not have it. The trace begins at that function.
+// AssertLocked is for a function that accesses data under the kernel lock: the machine dies if the
+// running CPU does not have it. The trace begins at that function.
 //
-// None is needed with one CPU, before threads run on several, on the panic path, in an NMI, and
-// while all other CPUs stand still.
+// The lock is not needed with one CPU, before threads run on several, on the panic path, in an NMI,
+// and while all other CPUs stand still.
 func AssertLocked() {
 	if Many {
 		This().assertLocked()
@@ -30,7 +30,7 @@ func inNMI(fp uintptr) bool {
 	return fp >= lo && fp < top
 }
 
-// alone reports whether no other CPU runs: they stand still for the monitor, or a death.
+// alone reports whether no other CPU runs: they stand still for the monitor, or after a death.
 func (r *Record) alone() bool {
 	for n := range Count() {
 		if o := At(n); o != r && o.State.Now() == Running {

@@ -1,16 +1,18 @@
-// Package secret keeps what a program says is secret out of the dump of its memory (core=):
+// Package secret keeps bytes that a program marks as secret out of the dump of its memory (core=):
 //
 //	key := make([]byte, 32)
 //	secret.Mark(key)
 //
-// The bytes themselves are zeros in the dump. Copies are not found: what a program makes a string of, or
-// hands to a package that copies it, is in the dump as well, and so is what was there before it was marked. Traces, which carry
-// some words of stacks, and what a hypervisor reads know nothing of it.
+// The bytes themselves are zeros in the dump. Copies are not found: if a program converts the bytes
+// to a string, or passes them to a package that copies them, the copies are in the dump, and so is
+// anything that was copied before the mark. Marks do not affect traces, which contain some words of
+// stacks, or what a hypervisor reads.
 //
 //	secret.go  Mark, Forget, and the list
 //
-// The program writes to the list, and the kernel reads it when it has died (package memdump). It imports
-// nothing but sync/atomic and works on Linux, too, where it does nothing. Goroutine context, but for [Range].
+// The program writes to the list, and the kernel reads it after the program has died (package
+// memdump). It imports only sync/atomic, and also runs on Linux, where it does nothing. Goroutine
+// context, except [Range].
 package secret
 
 import (
@@ -20,24 +22,24 @@ import (
 
 // Limits.
 const (
-	// MaxRanges is how many ranges may be marked.
+	// MaxRanges is the largest number of marked ranges.
 	MaxRanges = 256
-	// MaxBytes is how many bytes all of them may have.
+	// MaxBytes is the largest total size of all ranges in bytes.
 	MaxBytes = 8 << 20
 )
 
-// A span is lo <= address < hi, if hi is above lo; hi is 0 for a place that is free, and 1 for one that is
+// A span is lo <= address < hi, if hi is above lo; hi is 0 for a free place, and 1 for one that is
 // about to be taken.
 type span struct{ lo, hi uintptr }
 
-// Never written by the kernel: the program has it.
+// Never written by the kernel; the program writes it.
 var (
 	spans  [MaxRanges]span
 	marked atomic.Int64
 )
 
-// Mark keeps the bytes of b out of dumps, until [Forget]. It reports whether there was room for that. b does not
-// lie on a stack then, which would move.
+// Mark keeps the bytes of b out of dumps, until [Forget]. It reports whether there was room for
+// that. It also makes sure that b does not lie on a stack, which would move.
 func Mark(b []byte) bool {
 	if len(b) == 0 {
 		return true
@@ -60,8 +62,8 @@ func Mark(b []byte) bool {
 	return false
 }
 
-// Forget undoes [Mark] of the same bytes. It is for memory that is to be used for something else: the
-// garbage collector does not know of marks.
+// Forget undoes [Mark] of the same bytes. Call it before the memory is used for something else,
+// because the garbage collector does not know of marks.
 func Forget(b []byte) {
 	if len(b) == 0 {
 		return
@@ -76,13 +78,14 @@ func Forget(b []byte) {
 	}
 }
 
-// escape is called by its address, so that the compiler does not know that it keeps nothing. Never written.
+// escape is called by its address, so that the compiler assumes that it keeps its argument. Never
+// written.
 var escape = func(unsafe.Pointer) {}
 
 func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// Range returns place i of the list, lo <= address < hi, empty if nothing is marked there; ok is false behind the last.
-// Any context.
+// Range returns place i of the list, lo <= address < hi, empty if nothing is marked there; ok is
+// false after the last. Any context.
 func Range(i int) (lo, hi uintptr, ok bool) {
 	if i < 0 || i >= MaxRanges {
 		return 0, 0, false

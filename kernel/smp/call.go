@@ -31,9 +31,9 @@ func main() {
 	}
 }
 
-// Answer calls what a CPU that runs threads is to call, if there is anything: in the handler of
-// the interrupt that Begin sends. Before it runs threads, main does that. Kernel context, without
-// the kernel lock.
+// Answer calls the function that a CPU that runs threads must call, if there is one: in the handler
+// of the interrupt that Begin sends. Before the CPU runs threads, main does that. Kernel context,
+// without the kernel lock.
 func Answer(r *percpu.Record) {
 	if r.Joined && arch.Load32(uintptr(unsafe.Pointer(&r.Call))) != 0 {
 		was := r.Halting
@@ -48,9 +48,9 @@ func Answer(r *percpu.Record) {
 //go:noinline
 func call(p *uintptr) { (*(*func())(unsafe.Pointer(&p)))() }
 
-// Begin has a CPU but the first call f, a top-level function, with interrupts off. f runs in
-// kernel context, on that CPU's boot stack. The end of the call before is waited for. Not inlined, so
-// that the calls of it tell what runs there (tools/stacks).
+// Begin makes a CPU other than the first call f, a top-level function, with interrupts off. f runs
+// in kernel context, on that CPU's boot stack. Begin waits for the end of the previous call. Not
+// inlined, so that tools/stacks can find in its calls what runs there.
 //
 //go:noinline
 func Begin(number uint32, f func()) {

@@ -9,8 +9,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
-// Whether the counters of all CPUs are one, which are the clock. The first CPU asks each other one for
-// its counter several times, and reads its own before and behind:
+// Comparing the counters of all CPUs, on which the clock is based. The first CPU asks each other
+// one for its counter several times, and reads its own before and after:
 //
 //	the first CPU                    CPU n
 //
@@ -20,38 +20,38 @@ import (
 //	sees it                   <---   leaves it, and answers with n, round
 //	reads its counter: t1
 //
-// Where the counters are one, t is between t0 and t1. Where they are not, what is to be added is known
-// to t1 - t0, and to less by several such answers; the CPU is asked on until that is less than what
-// a program could notice, since a host may take a CPU away at any time.
+// If the counters are equal, t is between t0 and t1. If they are not, the offset is known to t1 -
+// t0, and better after several answers; the CPU is asked until the error is less than what a
+// program could notice, because a host may take a CPU away at any time.
 
 const (
-	rounds      = 20   // how often each CPU is asked at least
-	mostRounds  = 1000 // and at most
-	closeEnough = 1000 // to how many nanoseconds a skew is to be known
-	compareWait = 1e9  // for how long a CPU is asked at most, in nanoseconds: a busy host may not let it run
-	spins       = 200  // how often is looked for an answer without a pause (relax)
+	rounds      = 20   // the least number of questions to each CPU
+	mostRounds  = 1000 // and the most
+	closeEnough = 1000 // required accuracy of a skew in nanoseconds
+	compareWait = 1e9  // longest time to ask a CPU, in nanoseconds, as a busy host may not run it
+	spins       = 200  // checks for an answer without a pause (relax)
 	roundBits   = 24
 )
 
-// What two CPUs tell each other. Each has its own words to answer in: one that was given up may come
-// late. Set once at boot.
+// What two CPUs tell each other. Each has its own words to answer in, because one that was given up
+// may answer late. Set once at boot.
 var (
 	asked    uint32               // the number of the CPU << roundBits | the round; 0: none
-	answers  [arch.MaxCPUs]uint32 // the latest round that it has answered
-	counters [arch.MaxCPUs]uint64 // what each has read then
+	answers  [arch.MaxCPUs]uint32 // the latest round that each has answered
+	counters [arch.MaxCPUs]uint64 // the counter that each read then
 )
 
-// skewed is how many CPUs' counters are off, of which that of mostSkewed is by most: mostSkew is what
-// is added to it, in ticks, modulo 2^64. unsure is by how many ticks what is added to one may be wrong
-// at most. Set once at boot.
+// skewed is the number of CPUs whose counters are off; mostSkewed is the one that is off most, by
+// mostSkew, the offset that is added, in ticks, modulo 2^64. unsure is the largest possible error
+// of an offset in ticks. Set once at boot.
 var (
 	skewed           int
 	mostSkewed       uint32
 	mostSkew, unsure uint64
 )
 
-// compareAll compares the counters of all CPUs with the first one's, and corrects the clock of those
-// that are off. A CPU that does not answer keeps its own. Early context.
+// compareAll compares the counters of all CPUs with the first one's, and corrects the clock of
+// those that are off. A CPU that does not answer keeps its own. Early context.
 func compareAll() {
 	for n := uint32(1); n < percpu.Count(); n++ {
 		known := compare(n)
@@ -70,8 +70,8 @@ func compareAll() {
 	}
 }
 
-// compare returns what is known of the counter of a CPU. When it is asked no longer, what it has
-// answered so far counts.
+// compare returns what is known of the counter of a CPU. If asking stops early, the answers so far
+// count.
 func compare(number uint32) clock.Bounds {
 	set(&asked, number<<roundBits)
 	Begin(number, tell)
@@ -96,7 +96,8 @@ func compare(number uint32) clock.Bounds {
 	return known
 }
 
-// tell is what the other CPU does, until the first one has turned to another, or has lost patience.
+// tell is the other CPU's side; it returns when the first CPU has turned to another, or has lost
+// patience.
 //
 //go:noinline
 func tell() {
@@ -117,22 +118,22 @@ func tell() {
 	}
 }
 
-// relax pauses, or does not, after so many looks in vain for something of that round. To pause takes
-// longer than all else; but an emulator that runs one CPU after the other turns to the next one then.
-// So each second round pauses at once.
+// relax pauses, or does not, after that many checks in vain in that round. A pause takes longer
+// than everything else, but an emulator that runs the CPUs in turn switches to the next one then.
+// So every second round pauses at once.
 func relax(round uint32, looks int) {
 	if round%2 == 0 || looks >= spins {
 		arch.Pause()
 	}
 }
 
-// set sets a word that another CPU reads, behind all that was written before.
+// set sets a word that another CPU reads, after all earlier writes.
 func set(p *uint32, v uint32) { arch.Store32(uintptr(unsafe.Pointer(p)), v) }
 
-// distance returns how many ticks a skew is, in either direction.
+// distance returns the size of a skew in ticks, in either direction.
 func distance(skew uint64) uint64 { return min(skew, -skew) }
 
-// printSkew says which CPU's counter is off, if one is.
+// printSkew says which CPU's counter is off, if any.
 func printSkew() {
 	if skewed == 0 {
 		return

@@ -1,11 +1,11 @@
-// Package smp starts the other CPUs and has them call functions. The one that boots is CPU 0; the
-// others wait for what they are to call, until that is to run the program's threads (thread.Join).
+// Package smp starts the other CPUs and makes them call functions. The CPU that boots is CPU 0; the
+// others wait for functions to call, until they run the program's threads (thread.Join).
 //
-//	find.go     which CPUs there are
-//	start.go    how they start
+//	find.go     finding the CPUs
+//	start.go    starting them
 //	call.go     what they do then
-//	compare.go  whether their counters of time are one
+//	compare.go  comparing their counters of time
 //
-// It imports percpu, stack, mem, clock, option and console. Early and kernel context. Package
-// kernel and package crashlab import it.
+// It imports percpu, stack, mem, clock, option and console. Early and kernel context. Packages
+// kernel and crashlab import it.
 package smp

@@ -7,22 +7,22 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
-// What Find has found. Set once at boot.
+// The result of Find. Set once at boot.
 var (
 	ids      [arch.MaxCPUs]uint32
-	numIDs   int  // how many are in ids
-	moreCPUs int  // how many CPUs there are for which ids has no room
-	farCPUs  int  // how many have a number that interrupt controllers here cannot name
-	byACPI   bool // ACPI has told of them
-	noRAM    bool // there was none for a CPU's stacks
+	numIDs   int  // number of CPUs in ids
+	moreCPUs int  // number of CPUs for which ids has no room
+	farCPUs  int  // number of CPUs whose number this interrupt controller cannot address
+	byACPI   bool // ACPI listed them
+	noRAM    bool // there was no RAM for a CPU's stacks
 )
 
-// Find looks which CPUs there are. root is where the loader says that ACPI's tables begin, or 0.
-// Early context, while the first page tables are in use.
+// Find finds the CPUs. root is where the loader says that ACPI's tables begin, or 0. Early context,
+// while the first page tables are in use.
 func Find(root uintptr) { numIDs, moreCPUs, farCPUs, byACPI = arch.FindCPUs(root, &ids) }
 
 // Print prints the line of the boot report, if there is more than one CPU. It begins with the line
-// break that ends the line before.
+// break that ends the previous line.
 func Print() {
 	all := uint64(numIDs + moreCPUs + farCPUs)
 	if all < 2 {
@@ -58,7 +58,7 @@ func Print() {
 	}
 }
 
-// printSilent says how far the first CPU has come that has not answered.
+// printSilent says how far the first CPU without an answer has come.
 func printSilent() {
 	switch {
 	case silentStage == boot.APNone:

@@ -12,10 +12,10 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/stack"
 )
 
-// How long is waited for a CPU, in nanoseconds: resetWait after its reset, againWait until it is
-// told once more to start, answerWait until it is left out. What they do for is waited for one
-// after the other. lateWait is for all that have been late, together: a busy host that emulates the
-// CPUs may let one of them run no sooner.
+// Time limits for a CPU, in nanoseconds: resetWait after its reset, againWait until it is told once
+// more to start, answerWait until it is left out. CPUs are waited for one after another. lateWait
+// is for all late CPUs together, because a busy host that emulates the CPUs may not run one of them
+// earlier.
 const (
 	resetWait  = 10e6
 	againWait  = 1e6
@@ -23,22 +23,22 @@ const (
 	lateWait   = 900e6
 )
 
-// silent is how many CPUs have not answered, of which the first one has come as far as silentStage says,
-// and has faulted there if silentFault is set. Set once at boot.
+// silent is the number of CPUs that have not answered; the first of them has come as far as
+// silentStage says, and has faulted there if silentFault is set. Set once at boot.
 var (
 	silent      int
 	silentStage uint8
 	silentFault bool
 )
 
-// startHook, when it is set, is called with the page before a CPU starts there. A program sets it in
-// the source, as earlyHook of package kernel. Never written.
+// startHook, if it is set, is called with the page before a CPU starts there. A program sets it in
+// the source, like earlyHook of package kernel. Never written.
 //
 //go:linkname startHook
 var startHook func(page uintptr)
 
 // Start starts the other CPUs, as many as the option cpus= allows. ram is the loader's memory map.
-// Early context, before mem.Release, with the clock.
+// Early context, before mem.Release, when the clock works.
 func Start(ram []boot.Region) {
 	most := uint64(arch.MaxCPUs)
 	if n, ok := option.Number("cpus"); ok {
@@ -80,7 +80,8 @@ func word(page uintptr, i int) *uint64 {
 	return (*uint64)(arch.Pointer(arch.Virtual(page + uintptr(i)*8)))
 }
 
-// startPage returns the highest page of RAM below 640 KiB, or 0. What is in it is put back.
+// startPage returns the highest page of RAM below 640 KiB, or 0. Its contents are restored
+// afterwards.
 func startPage(ram []boot.Region) (page uintptr) {
 	const lowest, highest = 0x2000, 0xa0000
 	for i := range ram {
@@ -93,7 +94,7 @@ func startPage(ram []boot.Region) (page uintptr) {
 	return page
 }
 
-// startOne starts the CPU that interrupt controllers call id.
+// startOne starts the CPU with that ID.
 func startOne(id uint32, page uintptr, late *uint64) bool {
 	r := (*percpu.Record)(arch.Pointer(mem.Contiguous(unsafe.Sizeof(percpu.Record{}))))
 	stacks := mem.Contiguous(stack.AreaSize)
@@ -139,8 +140,8 @@ func startOne(id uint32, page uintptr, late *uint64) bool {
 	return ok
 }
 
-// wait waits for so many nanoseconds; or, if s is the state of a CPU that starts in the page, until it
-// runs, which it reports, or has faulted there.
+// wait waits that many nanoseconds; or, if s is the state of a CPU that starts in the page, until
+// the CPU runs, which it reports, or has faulted there.
 func wait(ns uint64, s *percpu.State, page uintptr) bool {
 	for began := clock.Now(); clock.Now()-began < ns; arch.Pause() {
 		if s == nil {
@@ -156,7 +157,7 @@ func wait(ns uint64, s *percpu.State, page uintptr) bool {
 	return false
 }
 
-// CloseTables gives the other CPUs what has been kept twice, and makes the pages of their tables
+// CloseTables gives the other CPUs the list of second copies, and makes the pages of their tables
 // read-only. Early context, once.
 func CloseTables() {
 	for n := uint32(1); n < percpu.Count(); n++ {
@@ -165,7 +166,7 @@ func CloseTables() {
 		if mem.ReadOnly(r.TablePages()) {
 			r.LockTables()
 		}
-		Begin(n, mem.UseTables) // what the CPU has kept of the page tables is dropped
+		Begin(n, mem.UseTables) // drops the CPU's cached page-table entries
 		Wait(n)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/stack"
 )
 
-// A bug of the kernel's in a system call that a goroutine makes.
+// A bug of the kernel in a system call made by a goroutine.
 
 //go:noinline
 func syscallBugA() {
@@ -47,7 +47,7 @@ func kernelSpinB() { kernelSpinC(); sink++ }
 //go:noinline
 func kernelSpinC() { syscall.RawSyscall(linux.OwnCalls, 0, 0, 0); sink++ }
 
-// kernelSpinHandler runs in kernel context, interrupts off, and so does the next.
+// kernelSpinHandler runs in kernel context with interrupts off, and so does the next.
 //
 //go:noinline
 func kernelSpinHandler(number uintptr) int64 { kernelSpinD(); sink++; return int64(number) }
@@ -65,7 +65,7 @@ func overLimitA() { overLimitB(); sink++ }
 //go:noinline
 func overLimitB() { overLimitC(); sink++ }
 
-// overLimitC is on no stack of the kernel's: the check that the timer makes finds it.
+// overLimitC runs on no stack of the kernel's: the timer's check finds the stack over its limit.
 //
 //go:noinline
 func overLimitC() {

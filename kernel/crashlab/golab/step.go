@@ -7,22 +7,22 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/fault"
 )
 
-// No crash but a trace at each instruction of this file: what only the Go runtime can
-// make of a stack. Of the runtime itself, which takes tens of thousands of instructions to
-// move a stack, some are traced: some hundred of those that leave the goroutine's stack,
-// and one in a hundred of the others, up to a limit. (Time goes on while traces are
-// written, and the runtime takes the CPU away from a goroutine after 10 ms: if that was
-// traced at length, it would be all that the trace shows.)
+// No crash but a trace at each instruction of this file, for stacks that only the Go runtime can
+// produce. The runtime itself takes tens of thousands of instructions to move a stack, so only some
+// of them are traced: a few hundred of those that leave the goroutine's stack, and one in a hundred
+// of the others, up to a limit. (Time goes on while traces are written, and the runtime takes the
+// CPU away from a goroutine after 10 ms. If that were traced at length, the trace would show
+// nothing else.)
 
-// steppedLo and steppedHi bound the functions of this file, switchLo and switchHi the
-// runtime's that leave a stack. Crash lab only.
+// steppedLo and steppedHi bound the functions of this file, switchLo and switchHi the runtime's
+// functions that leave a stack. Crash lab only.
 var steppedLo, steppedHi, switchLo, switchHi uintptr
 
-// lastStep is the instruction before. Crash lab only.
+// lastStep is the previous instruction. Crash lab only.
 var lastStep uintptr
 
-// runtimeSteps counts instructions of the runtime's, switchSteps those that leave a stack.
-// Crash lab only.
+// runtimeSteps counts instructions of the runtime, switchSteps those that leave a stack. Crash lab
+// only.
 var runtimeSteps, switchSteps uint
 
 func stepGoA() {
@@ -45,7 +45,7 @@ func stepGoA() {
 // stepFilter runs in kernel context.
 func stepFilter(pc uintptr) bool {
 	if pc == lastStep {
-		return false // REP: the flag makes a trap of each turn
+		return false // REP: the flag traps each turn
 	}
 	lastStep = pc
 	switch {
@@ -73,7 +73,7 @@ func stepGoB() {
 	sink += uint64(stepGrow(3))
 }
 
-// stepOpenDefer has a deferred call that the compiler writes out at its ends.
+// stepOpenDefer has a deferred call that the compiler inlines at its exits.
 //
 //go:noinline
 func stepOpenDefer(n int) {
@@ -88,7 +88,7 @@ func stepOpenDefer(n int) {
 //go:noinline
 func stepDeferred(n int) { sink += uint64(n) }
 
-// stepLoopDefer has deferred calls of which only the runtime knows how many.
+// stepLoopDefer has deferred calls whose number only the runtime knows.
 //
 //go:noinline
 func stepLoopDefer(n int) {
@@ -109,7 +109,7 @@ func stepPanics() {
 //go:noinline
 func stepPanic(s string) { panic(s) }
 
-// stepGrow has a frame that no small stack has room for.
+// stepGrow has a frame that fits no small stack.
 //
 //go:noinline
 func stepGrow(n int) byte {

@@ -11,13 +11,13 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// No crash but a loop through the kernel's entry code, by each way that leads there. The
-// trap flag does not follow it: SYSCALL and the gates clear it. So gdb stops the loop at
-// each instruction of that code, and sends an NMI; it ends the loop by stepDone.
+// No crash but a loop through the kernel's entry code, by each way into it. The trap flag does not
+// work there, because SYSCALL and the gates clear it. So gdb stops the loop at each instruction of
+// that code, and sends an NMI; it ends the loop by stepDone.
 
 // Crash lab only.
 var (
-	// stepFS is the FS base of the loop's thread: gdb lets others pass.
+	// stepFS is the FS base of the loop's thread; gdb lets other threads pass.
 	//lint:ignore U1000 gdb reads it
 	stepFS uintptr
 	// stepCommand is the local APIC's interrupt command register.
@@ -44,9 +44,9 @@ func stepEntryA() {
 	os.Exit(0)
 }
 
-// stepOther sleeps on a goroutine's stack: it is what the kernel has been entered for when
-// it resumes the loop's thread. It sleeps for 1 to 6 ms, each time for another while: so it does
-// not wake at the same place of the loop again and again.
+// stepOther sleeps on a goroutine's stack, so that the kernel was entered from there when it
+// resumes the loop's thread. It sleeps for 1 to 6 ms, each time for another duration, so that it
+// does not wake at the same place of the loop again and again.
 //
 //go:noinline
 func stepOther() {
@@ -56,9 +56,9 @@ func stepOther() {
 	}
 }
 
-// stepEntryB begins a turn. page is not there yet. No function of a turn asks for more
-// stack, since the runtime takes a goroutine off its thread there when it has run for long,
-// and it seems to have when gdb has held the machine.
+// stepEntryB begins a turn. page is not mapped yet. No function of a turn asks for more stack,
+// because the runtime would then take a goroutine that has run for long off its thread, and a
+// goroutine that gdb has held seems to have run for long.
 //
 //go:noinline
 //go:nosplit

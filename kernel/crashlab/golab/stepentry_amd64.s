@@ -1,9 +1,8 @@
 #include "textflag.h"
 
-// What a trace of the entry code goes on with.
+// Continuations of a trace of the entry code.
 
-// func stepSyscall(number, arg uintptr)
-// Without a frame, as those of the Go runtime.
+// func stepSyscall(number, arg uintptr) Without a frame, like those of the Go runtime.
 TEXT ·stepSyscall(SB), NOSPLIT|NOFRAME, $0-16
 	MOVQ	number+0(FP), AX
 	MOVQ	arg+8(FP), DI

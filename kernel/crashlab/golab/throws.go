@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// What the runtime gives up over, and the end of the memory.
+// Fatal errors of the runtime, and the end of the memory.
 
 //go:noinline
 func overflowA() { overflowB(); sink++ }
@@ -46,9 +46,8 @@ func deadlockB() { deadlockC(make(chan int)); sink++ }
 //go:noinline
 func deadlockC(c chan int) { sink = uint64(<-c) }
 
-// contested is a map of two writers. A write compares keys, and these take a while: in the
-// comparison, which the compiler has written and not the runtime, the CPU can be taken
-// away. Crash lab only.
+// contested is a map with two writers. A write compares keys, which takes a while: the comparison
+// is the compiler's code, not the runtime's, so the CPU can be taken away there. Crash lab only.
 var contested map[key]int
 
 type key [64]float64
@@ -91,12 +90,12 @@ func goexitMainB() { goexitMainC(); sink++ }
 //go:noinline
 func goexitMainC() { runtime.Goexit(); sink++ }
 
-// hoard keeps what oomC gets. Crash lab only.
+// hoard keeps what oomC allocates. Crash lab only.
 var hoard [][]byte
 
 //go:noinline
 func oomA() {
-	// The collector would only get into the way of who is to blame.
+	// The collector would only obscure who is to blame.
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(math.MaxInt64)
 	oomB()

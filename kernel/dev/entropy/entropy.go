@@ -1,6 +1,6 @@
-// Package entropy makes random numbers for programs: from the CPU's own generator
-// where it has one, mixed into a state, so that one bad source does not spoil the
-// result. Kernel context, except where noted.
+// Package entropy makes random numbers for programs: from the CPU's own generator if it has one,
+// mixed into a state, so that one bad source does not spoil the result. Kernel context, except
+// where noted.
 package entropy
 
 import (
@@ -13,7 +13,7 @@ var (
 	found bool      // the CPU has a generator; set once at boot
 )
 
-// Source says where the randomness comes from, for the boot report.
+// Source names the source of the randomness, for the boot report.
 func Source() string {
 	if found {
 		return arch.RandomName()
@@ -21,8 +21,8 @@ func Source() string {
 	return "none: random numbers come from the clock and can be guessed"
 }
 
-// Init looks for the CPU's generators and seeds the state. seed is anything that
-// differs from boot to boot, such as the wall clock. Early context.
+// Init looks for the CPU's generators and seeds the state. seed is anything that differs from boot
+// to boot, such as the wall clock. Early context.
 func Init(seed uint64) {
 	found = arch.FindRandom()
 	for i := range state {
@@ -33,8 +33,8 @@ func Init(seed uint64) {
 	}
 }
 
-// hardware returns a number of the CPU's generator, or the counter if
-// there is none, or if it has nothing to give.
+// hardware returns a number from the CPU's generator, or the counter if there is none, or if it has
+// no number at the moment.
 func hardware() uint64 {
 	if v, ok := arch.Seed(); ok {
 		return v
@@ -42,8 +42,8 @@ func hardware() uint64 {
 	return arch.ReadCounter()
 }
 
-// Word returns 64 random bits: a step of xoshiro256** (Blackman and Vigna, 2018), with
-// a number of the CPU's generator, or of its clock, mixed in.
+// Word returns 64 random bits: a step of xoshiro256** (Blackman and Vigna, 2018), mixed with a
+// number from the CPU's generator, or from its clock.
 func Word() uint64 {
 	percpu.AssertLocked()
 	s := &state
@@ -64,9 +64,9 @@ func Word() uint64 {
 
 func rotl(v uint64, n uint) uint64 { return v<<n | v>>(64-n) }
 
-// Key fills b with bytes for a key, and reports whether the CPU's own generator made them all. It
-// never falls back on the clock, and it takes a generator that repeats itself for none: RDRAND of
-// some AMD processors returned all ones (systemd issue 11810). Early context, after Init.
+// Key fills b with bytes for a key, and reports whether the CPU's own generator made all of them.
+// It never falls back on the clock, and rejects a generator that repeats itself: RDRAND of some AMD
+// processors returned all ones (systemd issue 11810). Early context, after Init.
 func Key(b []byte) bool {
 	last := uint64(0)
 	for i := range b {

@@ -6,10 +6,10 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
-// Intel's e1000 (8254x Family Software Developer's Manual, 82574 Datasheet), with the old
-// form of descriptors, which all of them know. Both rings follow one rule: what is between
-// head and tail is the card's. A frame is published by the store of the tail, so what was
-// interrupted before it needs no repair.
+// Intel's e1000 (8254x Family Software Developer's Manual, 82574 Datasheet), with the old form of
+// descriptors, which all cards know. Both rings follow one rule: the descriptors between head and
+// tail belong to the card. Storing the tail publishes a frame, so code that is interrupted before
+// that needs no repair.
 
 // e1000Kind returns the driver for a PCI function, or none.
 func e1000Kind(id uint32) driver {
@@ -77,7 +77,7 @@ const (
 
 	addressValid = 1 << 31
 
-	causeReceived = 1<<4 | 1<<6 | 1<<7 // few buffers left, none left, a frame has come
+	causeReceived = 1<<4 | 1<<6 | 1<<7 // few buffers left, none left, a frame was received
 
 	// A descriptor: 8 bytes of address, 2 of length; to send 1 of checksum offset and 1 of
 	// command, 1 of status; received 2 of checksum, 1 of status, 1 of errors.
@@ -100,7 +100,7 @@ func reg(off uintptr) uint32 { return arch.Load32(regs + off) }
 //go:noinline
 func setReg(off uintptr, v uint32) { arch.Store32(regs+off, v) }
 
-// Where a card's memory has what: both rings in the first page, then the buffers.
+// The layout of a card's memory: both rings in the first page, then the buffers.
 func txDesc(i uint32) uintptr   { return memory + uintptr(i)*16 }
 func rxDesc(i uint32) uintptr   { return memory + ringBytes + uintptr(i)*16 }
 func txBuffer(i uint32) uintptr { return memory + arch.PageSize + uintptr(i)*bufferSize }
@@ -117,16 +117,16 @@ func findE1000(id uint32) bool {
 	return regs != 0
 }
 
-// startE1000 resets the card and sets both rings up. A card without an address in its registers, such as
-// Bochs', gets the one in its EEPROM.
+// startE1000 resets the card and sets up both rings. A card without an address in its registers,
+// such as Bochs', gets the one in its EEPROM.
 func startE1000() bool {
 	low, high := reg(e1000AddressLow), reg(e1000AddressHigh)
 	setReg(e1000MaskClear, ^uint32(0))
 	setReg(e1000Receive, 0)
 	setReg(e1000Transmit, 0)
 	setReg(e1000Control, reg(e1000Control)|controlReset)
-	// It takes a microsecond, in which the card is not to be asked, and then reads its
-	// address from its memory; not all emulators do that.
+	// That takes a microsecond, in which the card must not be accessed. Then it reads its address
+	// from its memory, though not all emulators do that.
 	for i := 0; i < 1000; i++ {
 		arch.Pause()
 	}
@@ -167,11 +167,11 @@ func startE1000() bool {
 	return reg(e1000Status) != ^uint32(0)
 }
 
-// storedAddress returns what the address registers are to have by the card's EEPROM: its first three
+// storedAddress returns the values of the address registers from the card's EEPROM: its first three
 // words of 16 bits. ok is false if no card can have that address.
 func storedAddress() (low, high uint32, ok bool) {
-	// The register has two layouts, and word 0 is asked for in the same way in both: which bit says
-	// that it is there tells the layout.
+	// The register has two layouts, and both take the request for word 0 in the same way: the bit
+	// that says that it is there tells the layout.
 	const (
 		done, shift         = 1 << 4, 8 // 82540
 		doneLate, shiftLate = 1 << 1, 2 // 82541, 82574
@@ -192,7 +192,7 @@ func storedAddress() (low, high uint32, ok bool) {
 	return low, high | addressValid, low&group == 0 && low|high != 0
 }
 
-// storedWord reads a word of the EEPROM, by its number as the register wants it, and returns which of
+// storedWord reads a word of the EEPROM, by its number in the register's form, and returns which of
 // the bits done says that it is there, 0 if none does, or more than one.
 func storedWord(number, done uint32) (word, bit uint32) {
 	const start = 1 << 0
@@ -245,8 +245,8 @@ func startTransmit() {
 
 // sendE1000 hands a frame over and waits until the card has read it.
 //
-// If another Send interrupts it within a few instructions of the tail's store, the card
-// gets an old tail when it goes on, and sends what is in the ring once more.
+// If another Send interrupts it within a few instructions of the tail's store, the card gets an old
+// tail when this one goes on, and sends the ring's contents once more.
 func sendE1000(frame uintptr, n int, mine uint32) bool {
 	slot := txTail
 	if (slot-reg(e1000TransmitRing+ringHead))%slots == slots-1 {
@@ -266,7 +266,7 @@ func sendE1000(frame uintptr, n int, mine uint32) bool {
 			stalled = false
 			return true
 		}
-		// A look at the card takes a known time, and lets an emulator work.
+		// Reading a register takes a known time, and lets an emulator work.
 		if reg(e1000Status) == ^uint32(0) {
 			break
 		}
@@ -280,9 +280,8 @@ func seenE1000() { reg(e1000Cause) }
 
 func readableE1000() bool { return arch.Load8(rxDesc(rxHead)+12)&descDone != 0 }
 
-// receiveE1000 copies the next frame that has come in to buf, n bytes at most, gives its
-// buffer back to the card, and returns the frame's length; 0 if it is damaged, or longer
-// than a buffer.
+// receiveE1000 copies the next received frame to buf, n bytes at most, returns its buffer to the
+// card, and returns the frame's length; 0 if it is damaged, or longer than a buffer.
 func receiveE1000(buf uintptr, n int) int {
 	percpu.AssertLocked()
 	d := rxDesc(rxHead)

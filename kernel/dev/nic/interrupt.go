@@ -6,18 +6,17 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/mem"
 )
 
-// Being told that a frame has come, where the card can say so by a message. Others are
-// asked now and then (package linux).
+// The interrupt for a received frame, if the card can send it as a message. Other cards are polled
+// (package linux).
 
-// interrupts is set when the card interrupts. start keeps to it. Set once at boot.
+// interrupts is set if the card interrupts; start obeys it. Set once at boot.
 var interrupts bool
 
-// Interrupts reports whether the card interrupts when a frame has come. Any context.
+// Interrupts reports whether the card interrupts when it has received a frame. Any context.
 func Interrupts() bool { return interrupts }
 
-// Listen makes the card interrupt with [arch.InterruptNetwork] when a frame has come, if it can do that by a
-// message. It needs
-// [arch.LocalInterrupts]. Early context.
+// Listen makes the card interrupt with [arch.InterruptNetwork] when it has received a frame, if it
+// can do that by a message. It needs [arch.LocalInterrupts]. Early context.
 func Listen() {
 	route := drivers[card].route
 	if route == nil {
@@ -27,7 +26,7 @@ func Listen() {
 	if !route() {
 		return
 	}
-	// The capability counts while a queue's message is set, so the card starts anew.
+	// The capability only works if a queue's message is set, so the card is restarted.
 	if interrupts = true; !start() {
 		card, interrupts = none, false
 	}

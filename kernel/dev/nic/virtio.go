@@ -6,8 +6,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/dev/virtio"
 )
 
-// virtio-net (Virtual I/O Device 1.2, 5.1), without any of its offloads: a frame goes
-// with a header of zeros. Package virtio knows its registers.
+// virtio-net (Virtual I/O Device 1.2, 5.1), without any of its offloads: a frame has a header of
+// zeros. Package virtio handles its registers.
 
 const (
 	queueReceive = 0
@@ -19,13 +19,13 @@ const (
 	headerLegacy = 10
 	headerModern = 12
 
-	// wantQueue is how many descriptors a queue gets, if the device lets us choose.
+	// wantQueue is the number of descriptors of a queue, if the device lets us choose.
 	wantQueue = 2 * slots
 )
 
 const macBytes = 6
 
-// device is the card, if it is a virtio device. Set once at boot; the panic path uses it, too.
+// device is the card, if it is a virtio device. Set once at boot; the panic path also uses it.
 var device virtio.Device
 
 // Under the kernel lock; the panic path takes none.
@@ -54,7 +54,7 @@ func findPlaces() {
 	}
 }
 
-// startVirtio resets the device, agrees on features, and hands the queues over.
+// startVirtio resets the device, negotiates features, and hands over the queues.
 func startVirtio() bool {
 	if !device.Reset(resetPatience) {
 		return false
@@ -72,8 +72,8 @@ func startVirtio() bool {
 	return device.Works()
 }
 
-// giveQueues sets both queues up. They get their memory the first time, and must fit it
-// from then on.
+// giveQueues sets up both queues. They get their memory the first time, and must fit it from then
+// on.
 func giveQueues() bool {
 	receive, send := device.QueueSize(queueReceive, wantQueue), device.QueueSize(queueSend, wantQueue)
 	if receive < 4 || send < 4 {
@@ -126,7 +126,7 @@ func sendVirtio(frame uintptr, n int, mine uint32) bool {
 			stalled = false
 			return true
 		}
-		// A look at the device takes a known time, and lets an emulator work.
+		// Reading the status takes a known time, and lets an emulator work.
 		if device.Status()&virtio.StatusNeedsReset != 0 {
 			break
 		}

@@ -4,15 +4,14 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/dev/virtio"
 )
 
-// The queues of a virtio card. Each frame takes two descriptors, one for the header that the
-// device puts before it: some older devices insist on that.
+// The queues of a virtio card. Each frame takes two descriptors, one for its header, because some
+// older devices insist on that.
 //
-// What the device may have is published by one store of an index. Whatever is interrupted
-// before it has never been, and the next frame takes the same place; whatever is
-// interrupted behind it has been handed over. So there is nothing to repair when a Send
-// was cut off by the crash that is now to be told.
+// Storing an index publishes what the device may use. A Send that is interrupted before that has
+// not happened, and the next frame takes its place; one that is interrupted after it has handed the
+// frame over. So nothing needs repair when the crash that is to be reported interrupted a Send.
 
-// dataOffset is where a frame begins in a buffer to receive in, behind the header.
+// dataOffset is the offset of a frame in a receive buffer, after the header.
 const dataOffset = 16
 
 // queue is a virtqueue with buffers of ours.
@@ -21,7 +20,7 @@ type queue struct {
 	slots   uint16 // buffers
 	buffers uintptr
 	header  uint32 // length of the header that goes with each frame
-	seen    uint16 // how many used ones have been taken
+	seen    uint16 // number of used ones that were taken
 }
 
 // place gives a queue of size descriptors its memory, at a page's address; the buffers
@@ -32,7 +31,7 @@ func (q *queue) place(memory uintptr, size uint16, header uint32) {
 	q.buffers = memory + virtio.QueueBytes(size)
 }
 
-// memoryBytes returns how much memory place takes.
+// memoryBytes returns the amount of memory that place needs.
 func memoryBytes(size uint16) uintptr { return virtio.QueueBytes(size) + slots*bufferSize }
 
 func (q *queue) buffer(slot uint16) uintptr { return q.buffers + uintptr(slot)*bufferSize }
@@ -43,8 +42,8 @@ func (q *queue) clear() {
 	q.seen = 0
 }
 
-// makeSend sets up the descriptors of a queue whose frames go out. header is the address
-// of a header that says nothing, which all share.
+// makeSend sets up the descriptors of a send queue. header is the address of a header of zeros,
+// which all frames share.
 func (q *queue) makeSend(header uintptr) {
 	q.clear()
 	for i := uint16(0); i < q.slots; i++ {
@@ -54,8 +53,7 @@ func (q *queue) makeSend(header uintptr) {
 	q.Silence(true)
 }
 
-// makeReceive sets up the descriptors of a queue in which frames come in, and hands all of
-// them over.
+// makeReceive sets up the descriptors of a receive queue, and hands all of them over.
 func (q *queue) makeReceive() {
 	q.clear()
 	for i := uint16(0); i < q.slots; i++ {
@@ -65,9 +63,9 @@ func (q *queue) makeReceive() {
 	}
 }
 
-// put hands over a frame of n bytes, unless another one was sent meanwhile. ok is false if
-// it was not, since the device has not taken those before it, or the frame cannot be read.
-// The frame is gone when done(ticket).
+// put hands over a frame of n bytes, unless another one was sent meanwhile. ok is false if it did
+// not, because the device has not taken the earlier frames, or the frame cannot be read. The frame
+// is gone when done(ticket).
 func (q *queue) put(frame uintptr, n int, mine uint32) (ticket uint16, ok bool) {
 	i := q.Index()
 	if i-q.UsedIndex() >= q.slots {
@@ -84,16 +82,16 @@ func (q *queue) put(frame uintptr, n int, mine uint32) (ticket uint16, ok bool) 
 
 func (q *queue) done(ticket uint16) bool { return int16(q.UsedIndex()-ticket) >= 0 }
 
-// readable reports whether a frame has come in.
+// readable reports whether a frame was received.
 func (q *queue) readable() bool { return q.slots > 0 && q.UsedIndex() != q.seen }
 
-// take copies the next frame that has come in to buf, n bytes at most, gives its buffer
-// back to the device, and returns the frame's length; 0 if there is none that makes sense.
+// take copies the next received frame to buf, n bytes at most, returns its buffer to the device,
+// and returns the frame's length; 0 if there is none that makes sense.
 func (q *queue) take(buf uintptr, n int) int {
 	id, got := q.Used(q.seen)
 	q.seen++
 	if id >= 2*uint32(q.slots) || id%2 != 0 {
-		return 0 // not one of ours, so there is nothing to give back
+		return 0 // not one of ours, so there is nothing to return
 	}
 	length := 0
 	if got > q.header && got-q.header <= bufferSize-dataOffset {

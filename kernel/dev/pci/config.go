@@ -2,7 +2,7 @@ package pci
 
 import "github.com/zeroframe/zeroframe/arch"
 
-// Address is where a function is: bus<<8 | device<<3 | function.
+// Address is the address of a function: bus<<8 | device<<3 | function.
 type Address uint16
 
 // Bus returns the number of the bus.
@@ -15,12 +15,12 @@ func (a Address) Read32(off uint8) uint32 { return arch.ReadPCI(uint16(a), off) 
 // Write32 writes the four bytes at off, a multiple of four. Any context, interrupts off.
 func (a Address) Write32(off uint8, v uint32) { arch.WritePCI(uint16(a), off, v) }
 
-// Write16 writes the two bytes at off, a multiple of two, and nothing beside them: in the
-// same four bytes there may be some that a write of ones clears. Any context, interrupts off.
+// Write16 writes only the two bytes at off, a multiple of two: the same four bytes may contain some
+// that a write of ones clears. Any context, interrupts off.
 func (a Address) Write16(off uint8, v uint16) { arch.WritePCI16(uint16(a), off, v) }
 
-// Enable lets a function answer at its base addresses and reach memory by itself, and
-// turns its interrupt pin off. Any context, interrupts off.
+// Enable lets a function answer at its base addresses and access memory, and turns its interrupt
+// pin off. Any context, interrupts off.
 func (a Address) Enable() {
 	const ports, memory, master, noPin = 1 << 0, 1 << 1, 1 << 2, 1 << 10
 	a.Write16(regCommand, uint16(a.Read32(regCommand))|ports|memory|master|noPin)

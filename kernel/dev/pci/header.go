@@ -1,7 +1,7 @@
 package pci
 
-// What a function's configuration space says (PCI Local Bus Specification 3.0, chapter 6).
-// All of it comes from the device: nothing is taken for granted.
+// A function's configuration space (PCI Local Bus Specification 3.0, chapter 6). All of it comes
+// from the device, so nothing is taken for granted.
 
 // Header is the first 256 bytes of a function's configuration space.
 type Header [64]uint32
@@ -33,12 +33,12 @@ const (
 // Byte returns the byte at off.
 func (h *Header) Byte(off uint8) uint8 { return uint8(h[off/4] >> (off % 4 * 8)) }
 
-// Device returns the vendor's number for what it is.
+// Device returns the vendor's number for the device.
 func (h *Header) Device() uint16 { return uint16(h[0] >> 16) }
 
-// Bar returns base address i, 0 to 5, and whether it is one of ports. ok is false if there is
-// none, nobody has set it, it is the upper half of another, or it is not reached: a base
-// address must be below 128 TiB, where the lower half of virtual addresses ends.
+// Bar returns base address i, 0 to 5, and whether it is one of ports. ok is false if there is none,
+// if it was never set, is the upper half of another, or cannot be reached: a base address must be
+// below 128 TiB, where the lower half of virtual addresses ends.
 func (h *Header) Bar(i uint8) (base uintptr, ports, ok bool) {
 	const (
 		isPorts  = 1 << 0
@@ -77,12 +77,12 @@ func (h *Header) Bar(i uint8) (base uintptr, ports, ok bool) {
 	return base, false, base != 0 && base < maxBase
 }
 
-// MaxCaps is how many capabilities there is room for. A list that has more is a loop.
+// MaxCaps is the largest number of capabilities that fit. A longer list is a loop.
 const MaxCaps = (256 - 0x40) / 4
 
-// Cap returns the offset of the first capability with that identity behind the one at
-// after, from 0x40 to 0xfc, or of all if after is 0; 0 if there is none. In a list that
-// is a loop there is no end of them: who asks for the next one stops at MaxCaps.
+// Cap returns the offset of the first capability with that identity after the one at after, from
+// 0x40 to 0xfc, or of all if after is 0; 0 if there is none. A list may be a loop without end, so a
+// caller that asks for the next one must stop at MaxCaps.
 func (h *Header) Cap(id, after uint8) uint8 {
 	if h.Byte(regCommand+2)&hasCaps == 0 {
 		return 0

@@ -2,20 +2,20 @@ package pci
 
 import "github.com/zeroframe/zeroframe/arch"
 
-// Interrupts that are messages: the function writes a number to an address, behind which the
-// CPU is (PCI 3.0, 6.8). So nothing needs to be known of how the board is wired.
+// Interrupts as messages: the function writes a number to an address that stands for the CPU (PCI
+// 3.0, 6.8). So the board's wiring does not matter.
 
-// A routed message is one that Steer can send to another CPU.
+// A routed message is one that Steer can redirect to another CPU.
 type routed struct {
 	number uint8
-	cap    uint8 // of MSI; 0: entry is that of MSI-X
+	cap    uint8 // of MSI; 0: entry is MSI-X's
 	where  Address
 	entry  uintptr
 	id     uint32 // of the CPU that it goes to
 }
 
 var (
-	messages    [16]routed // the first that there are. Under the kernel lock.
+	messages    [16]routed // the first messages. Under the kernel lock.
 	numMessages int        // set once at boot
 )
 
@@ -30,7 +30,7 @@ const (
 	msixMask  = 1 << 14
 )
 
-// RouteMSI makes the function at a, which h describes, interrupt this CPU by that number. It
+// RouteMSI makes the function at a, which h describes, interrupt this CPU with that number. It
 // returns false if the function has no such capability. Early and kernel context.
 func (a Address) RouteMSI(h *Header, number uint8) bool {
 	c := h.Cap(CapMSI, 0)
@@ -51,12 +51,12 @@ func (a Address) RouteMSI(h *Header, number uint8) bool {
 	return true
 }
 
-// MSIXBytes is how many bytes of registers RouteMSIX writes behind what MSIXTable returns.
+// MSIXBytes is the number of bytes of registers that RouteMSIX writes at MSIXTable's address.
 const MSIXBytes = 16
 
-// MSIXTable returns the physical address of a function's message 0, which must be mapped
-// before RouteMSIX. ok is false if the function has no such capability, or its table is no
-// memory. Any context.
+// MSIXTable returns the physical address of a function's message 0, which must be mapped before
+// RouteMSIX. ok is false if the function has no such capability, or its table is not in memory. Any
+// context.
 func (h *Header) MSIXTable() (entry uintptr, ok bool) {
 	c := h.Cap(CapMSIX, 0)
 	if c == 0 || c > 0xf4 {
@@ -68,7 +68,7 @@ func (h *Header) MSIXTable() (entry uintptr, ok bool) {
 }
 
 // RouteMSIX makes message 0 of the function at a, which h describes and whose entry MSIXTable
-// has told, interrupt this CPU by that number. Early and kernel context.
+// returned, interrupt this CPU with that number. Early and kernel context.
 func (a Address) RouteMSIX(h *Header, entry uintptr, number uint8) {
 	c := h.Cap(CapMSIX, 0)
 	control := uint16(h[c/4] >> 16)
@@ -82,7 +82,7 @@ func (a Address) RouteMSIX(h *Header, entry uintptr, number uint8) {
 	keep(routed{number: number, where: a, entry: entry})
 }
 
-// keep has Steer know of a message. Early context.
+// keep records a message for Steer. Early context.
 func keep(m routed) {
 	if numMessages < len(messages) {
 		m.id = arch.ThisID()
@@ -91,8 +91,8 @@ func keep(m routed) {
 	}
 }
 
-// Steer has the functions that interrupt by that number interrupt the CPU of that ID, 255 at most, from now on.
-// Kernel context.
+// Steer makes the functions that interrupt with that number interrupt the CPU of that ID, 255 at
+// most, from now on. Kernel context.
 func Steer(number uint8, id uint32) {
 	for i := range messages[:numMessages] {
 		m := &messages[i]
@@ -104,7 +104,7 @@ func Steer(number uint8, id uint32) {
 			m.where.Write32(m.cap+msiAddress, arch.MessageAddress(id))
 			continue
 		}
-		arch.Store32(m.entry+12, 1) // masked: one that comes meanwhile is sent behind
+		arch.Store32(m.entry+12, 1) // masked: one that comes meanwhile is sent afterwards
 		arch.Store32(m.entry, arch.MessageAddress(id))
 		arch.Store32(m.entry+12, 0)
 	}

@@ -1,16 +1,15 @@
 package pci
 
-// Which functions there are. Buses are found through the bridges that lead to them: to
-// ask all 256 takes a virtual machine, where each access to a port leaves the guest, tens of
-// milliseconds.
+// Finding the functions. Buses are found through the bridges that lead to them, because probing all
+// 256 takes a virtual machine, where each port access leaves the guest, tens of milliseconds.
 
-// Scan goes through all functions. Its zero value is at the beginning.
+// Scan iterates over all functions. Its zero value is at the beginning.
 type Scan struct {
 	known [256 / 8]uint8 // buses, by number
-	next  uint32         // the address to ask next, above 65535 at the end
+	next  uint32         // the next address to probe, above 65535 at the end
 }
 
-// AllBuses returns a scan that asks all buses, also those that nothing leads to.
+// AllBuses returns a scan that probes all buses, also those that nothing leads to.
 func AllBuses() (s Scan) {
 	for i := range s.known {
 		s.known[i] = 255
@@ -33,7 +32,7 @@ func (s *Scan) Next() (a Address, id uint32, ok bool) {
 	}
 }
 
-// address returns the next address to ask.
+// address returns the next address to probe.
 func (s *Scan) address() (a Address, ok bool) {
 	s.learn(0)
 	for s.next < 1<<16 {
@@ -46,8 +45,7 @@ func (s *Scan) address() (a Address, ok bool) {
 	return 0, false
 }
 
-// answer takes what the function that address has named has in four of its registers, and
-// reports whether there is one.
+// answer takes four registers of the function at that address, and reports whether there is one.
 func (s *Scan) answer(id, class, kind, buses uint32) bool {
 	a := Address(s.next)
 	first := a&7 == 0
@@ -70,6 +68,6 @@ func (s *Scan) answer(id, class, kind, buses uint32) bool {
 	return true
 }
 
-// learn notes a bus. One whose number is not above that of the bus it was found on has
-// been passed: no firmware numbers them so, and a loop of bridges is none here.
+// learn records a bus. A bus with a number not above that of the bus on which it was found has been
+// passed already: no firmware numbers them like that, and so a loop of bridges does no harm.
 func (s *Scan) learn(bus uint8) { s.known[bus/8] |= 1 << (bus % 8) }

@@ -9,21 +9,21 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/mem"
 )
 
-// A virtio console (Virtual I/O Device 1.2, 5.3). Of a device with several ports it is port 1:
-// QEMU's port 0 is a console, and drops what the host does not take at once (hw/char/virtio-console.c,
-// flush_buf). Nothing is said on its control queues: the host has the port open from the start.
-// Each buffer is one descriptor, and they are used in their order.
+// A virtio console (Virtual I/O Device 1.2, 5.3). If the device has several ports, it is port 1,
+// because QEMU's port 0 is a console, and drops what the host does not take at once
+// (hw/char/virtio-console.c, flush_buf). The control queues are not used for output: the host has
+// the port open from the start. Each buffer is one descriptor, and they are used in order.
 
 const (
 	featurePorts = 1 // by number: it has several ports
 
-	queueOnly     = 1 // what goes out of the one port
-	queueOfPort1  = 5 // and out of port 1 of several
+	queueOnly     = 1 // output of the one port
+	queueOfPort1  = 5 // output of port 1 of several
 	slots         = 16
 	slotBytes     = arch.PageSize
 	resetPatience = 200_000
 
-	// patience is how often the device is looked at before what it does not take is given up,
+	// patience is how often the device is checked before output that it does not take is dropped,
 	// for some 20 seconds, as with the serial port; once it has stood still, for a millisecond.
 	patience        = 20_000_000
 	stalledPatience = 1_000
@@ -34,18 +34,18 @@ var (
 	device virtio.Device
 	queue  virtio.Queue
 	room   uintptr // the buffers
-	used   uint16  // of them; 0: there is no port
+	used   uint16  // number of buffers; 0: there is no port
 	send   uint16  // number of the queue
 )
 
 // Under the kernel lock; the panic path takes none.
 var (
-	header  pci.Header // of the function that is looked at
-	stalled bool       // what was sent last was given up
+	header  pci.Header // of the function that is being examined
+	stalled bool       // the last output was dropped
 )
 
-// Init finds the device and starts it, and reports whether it works. Early context, when the
-// page tables are up and before mem.Release.
+// Init finds the device and starts it, and reports whether it works. Early context, when the page
+// tables are set up and before mem.Release.
 func Init() bool {
 	if arch.HasPCI() {
 		s := pci.Scan{}
@@ -68,11 +68,11 @@ func Init() bool {
 	return used > 0
 }
 
-// Buffers returns how many buffers there are for what is sent, of a page each; 0 without a device
-// that works. Any context.
+// Buffers returns the number of output buffers, a page each; 0 without a device that works. Any
+// context.
 func Buffers() int { return int(used) }
 
-// start brings the device up.
+// start starts the device.
 func start() {
 	size, in, controls := offered()
 	if size == 0 {
@@ -89,8 +89,8 @@ func start() {
 	begin(memory, more, size, in, controls)
 }
 
-// offered resets the device and returns how many descriptors its queues are to have: of what is
-// sent, 0 if the device does not work, of what is received, and of what opens the port.
+// offered resets the device and returns the numbers of descriptors of its queues: for output, 0 if
+// the device does not work, for input, and for opening the port.
 func offered() (size, in, controls uint16) {
 	if !device.Reset(resetPatience) {
 		return 0, 0, 0
@@ -109,12 +109,12 @@ func offered() (size, in, controls uint16) {
 	return device.QueueSize(send, slots), device.QueueSize(receive, receiveSlots), controls
 }
 
-// roomFor returns how much memory a queue of size descriptors needs, with its buffers.
+// roomFor returns the memory that a queue of size descriptors needs, with its buffers.
 func roomFor(size uint16) uintptr {
 	return virtio.QueueBytes(size) + uintptr(min(size, slots))*slotBytes
 }
 
-// begin gives the device a queue of size descriptors in that memory, and those to receive by in
+// begin gives the device a queue of size descriptors in that memory, and those for receiving in
 // more, unless that is 0.
 func begin(memory, more uintptr, size, in, controls uint16) {
 	n := min(size, slots)
@@ -140,7 +140,7 @@ func begin(memory, more uintptr, size, in, controls uint16) {
 	}
 }
 
-// Keep has what Flush and Receive need kept twice.
+// Keep stores a second copy of what Flush and Receive need (arch.Keep).
 func Keep() {
 	arch.Keep(unsafe.Pointer(&device), unsafe.Sizeof(device))
 	arch.Keep(unsafe.Pointer(&queue), unsafe.Sizeof(queue))
@@ -150,8 +150,8 @@ func Keep() {
 	arch.Keep(unsafe.Pointer(&empty), unsafe.Sizeof(empty))
 }
 
-// Send hands bytes over, and returns how many of them the device will take: all, unless it
-// stands still.
+// Send hands bytes over, and returns how many of them the device will take: all, unless it stands
+// still.
 func Send(p []byte) (n int) {
 	for n < len(p) && used > 0 && wait(used-1) {
 		i := queue.Index() % used
@@ -177,14 +177,14 @@ func copyWords(to uintptr, p []byte) {
 	}
 }
 
-// Flush waits until the device has taken all that was sent.
+// Flush waits until the device has taken everything.
 func Flush() {
 	if used > 0 {
 		wait(0)
 	}
 }
 
-// wait waits until the device has no more than most buffers, and returns whether that is so.
+// wait waits until the device has at most most buffers, and reports whether it has.
 func wait(most uint16) bool {
 	looks := patience
 	if stalled {
@@ -195,7 +195,7 @@ func wait(most uint16) bool {
 			stalled = false
 			return true
 		}
-		// A look at the device takes a known time, and lets an emulator work.
+		// Reading the status takes a known time, and lets an emulator work.
 		if device.Status()&virtio.StatusNeedsReset != 0 {
 			break
 		}

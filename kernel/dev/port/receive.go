@@ -8,15 +8,15 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
-// What comes in lies in buffers that the device has had since boot, and each goes back to it when
-// its last byte is taken: a host that sends more waits, and nothing is lost.
+// Input lies in buffers that the device has had since boot, and each is returned to it when its
+// last byte has been read: a host that sends more waits, and nothing is lost.
 //
-// A device with several ports brings nothing to one that the driver has not opened, with a
-// message on the control queue (Virtual I/O Device 1.2, 5.3.6.2). Its answers are not asked for.
+// A device with several ports brings no input to a port that the driver has not opened, with a
+// message on the control queue (Virtual I/O Device 1.2, 5.3.6.2). Its answers are ignored.
 
 const (
-	receiveOnly    = 0 // what comes to the one port
-	receiveOfPort1 = 4 // and to port 1 of several
+	receiveOnly    = 0 // input of the one port
+	receiveOfPort1 = 4 // input of port 1 of several
 	controlOut     = 3
 	receiveSlots   = 4
 
@@ -29,17 +29,17 @@ var (
 	incoming   virtio.Queue
 	control    virtio.Queue
 	inbox      uintptr // the buffers
-	empty      uint16  // how many there are; 0: nothing is received
+	empty      uint16  // number of buffers; 0: nothing is received
 	receive    uint16  // number of the queue
 	interrupts bool    // the device interrupts for it
 )
 
 // Under the kernel lock.
 var (
-	done     uint16 // buffers that have gone back
+	done     uint16 // buffers that were returned
 	current  uint16 // the one that is being read
-	next     uint32 // of its bytes
-	received uint32 // how many it has; 0: none is being read
+	next     uint32 // its next byte
+	received uint32 // its length; 0: none is being read
 )
 
 // route makes the function at a interrupt with a message, if it can.
@@ -55,14 +55,14 @@ func route(a pci.Address) bool {
 	return true
 }
 
-// inboxFor returns how much memory is needed to receive by a queue of size descriptors, and to
-// open the port by another.
+// inboxFor returns the memory that is needed to receive through a queue of size descriptors, and to
+// open the port through another.
 func inboxFor(size, controls uint16) uintptr {
 	return virtio.QueueBytes(size) + virtio.QueueBytes(controls) + uintptr(min(size, receiveSlots)+1)*slotBytes
 }
 
 // beginReceiving gives the device a queue of size descriptors in that memory, and one of controls
-// descriptors if that is not 0. It returns whether the device takes them.
+// descriptors if that is not 0. It reports whether the device accepts them.
 func beginReceiving(memory uintptr, size, controls uint16) bool {
 	incoming.Place(memory, size)
 	memory += virtio.QueueBytes(size)
@@ -90,7 +90,7 @@ func beginReceiving(memory uintptr, size, controls uint16) bool {
 	return true
 }
 
-// listen lets the device bring what comes. Behind Ready.
+// listen lets the device deliver input. Call it after Ready.
 func listen(controls uint16) {
 	for i := range empty {
 		incoming.Describe(i, inbox+uintptr(i)*slotBytes, slotBytes, virtio.DescWrite, 0)
@@ -103,15 +103,15 @@ func listen(controls uint16) {
 	}
 }
 
-// Listens reports whether the device brings what comes, and interrupts for it with
+// Listens reports whether the device delivers input, and interrupts for it with
 // [arch.InterruptPort]. Any context.
 func Listens() bool { return empty > 0 && interrupts }
 
-// Receive takes one byte that has come; ok is false if there is none. It does not wait. Early and
-// kernel context, and the panic path.
+// Receive takes one byte of input; ok is false if there is none. It does not wait. Early and kernel
+// context, and the panic path.
 func Receive() (b byte, ok bool) {
 	percpu.AssertLocked()
-	for range receiveSlots { // the device's word is not trusted: a buffer may have no bytes
+	for range receiveSlots { // the device is not trusted: a buffer may be empty
 		if next < received {
 			break
 		}
@@ -135,7 +135,7 @@ func Receive() (b byte, ok bool) {
 	return b, true
 }
 
-// giveBack lets the device have the buffer that has been read.
+// giveBack returns the buffer that has been read to the device.
 func giveBack() {
 	done++
 	next, received = 0, 0

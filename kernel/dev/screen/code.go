@@ -6,18 +6,18 @@ import (
 )
 
 // The QR code of a crash, in a square on the right, as high as the screen as long as the text keeps
-// its columns. The square is light, and each module as many pixels as there is room for. On a text
-// screen a module is half a character; where characters are not twice as high as they are wide, as
-// with more than 40 rows, it is a whole one.
+// its columns. The square is light, and each module has as many pixels as there is room for. On a
+// text screen a module is half a character, or a whole one if characters are not twice as high as
+// they are wide, as with more than 40 rows.
 
 const (
-	// textWidth is how many columns are left to the text, at least.
+	// textWidth is the least number of columns that are left for the text.
 	textWidth = 30
-	// quiet is how many light modules are around a code at least. The standard wants four, and readers
-	// do with two; so the modules are larger.
+	// quiet is the least number of light modules around a code. The standard wants four, but
+	// readers manage with two, and so the modules are larger.
 	quiet = 2
-	// leastModule is the least number of pixels of a module's side, and mostModules the largest number
-	// of modules: what a photo of the whole screen still shows.
+	// leastModule is the least number of pixels of a module's side, and mostModules the largest
+	// number of modules: what a photo of the whole screen still shows.
 	leastModule, mostModules = 4, 105
 	// fineRows is the number of rows from which on characters are as high as they are wide.
 	fineRows = 40
@@ -25,9 +25,9 @@ const (
 
 // Set once at boot.
 var (
-	codeRoom int // modules a side that there is room for; 0: none
+	codeRoom int // modules a side that fit; 0: none
 	codeSide int // of the square, in pixels or half or whole characters
-	codeCol  int // the first column that is the square's
+	codeCol  int // the first column of the square
 )
 
 // CodeRoom returns how many modules a side a code may have; 0: there is no room for one.
@@ -51,7 +51,7 @@ func placeCode() {
 	}
 }
 
-// perCell is how many modules a character is high.
+// perCell is the height of a character in modules.
 func perCell() int {
 	if rows >= fineRows {
 		return 1
@@ -59,7 +59,7 @@ func perCell() int {
 	return 2
 }
 
-// DrawCode shows a code in place of the one before it.
+// DrawCode shows a code in place of the previous one.
 func DrawCode(c *qr.Code) {
 	if !Crashed() || c.Size() > codeRoom {
 		return

@@ -1,14 +1,13 @@
-// Package screen shows text where there is no serial port: on the text screen of a board, or
-// in a framebuffer of pixels that the loader has set up.
+// Package screen shows text if there is no serial port: on the text screen of a board, or in a
+// framebuffer of pixels that the loader set up.
 //
-// It has two states. While the kernel lives the screen is a terminal, which scrolls
-// ([Byte]). From a crash on ([Crash]) it is a number of pages to be photographed: what the
-// first crash was about stands at the top of each and is never overwritten; what more there
-// is to say follows below, page by page ([Line], [Turn]).
+// It has two states. While the kernel lives the screen is a terminal, which scrolls ([Byte]). After
+// a crash ([Crash]) it is a number of pages to be photographed: the first crash is described at the
+// top of each and never overwritten; everything else follows below, page by page ([Line], [Turn]).
 //
-// All that is shown is kept in RAM too, so that the screen is never read and only what
-// changes is drawn: video memory is slow. Nothing here allocates or takes a lock, and it
-// calls nothing but packages arch and tracer/qr; any context, interrupts off.
+// Everything on the screen is also in RAM, so that the screen is never read and only changes are
+// drawn, because video memory is slow. Nothing here allocates or takes a lock, and it calls only
+// packages arch and tracer/qr; any context, interrupts off.
 //
 // In the order of reading:
 //

@@ -1,12 +1,12 @@
 package screen
 
-// The pages of a crash. Beside the text is a code (code.go); of the text, from the top: the title;
-// the lines that stand on each page, as they tell the first fault; a row between; the page's
-// lines; the foot. There are as many pages as it takes to show all of the text and all codes.
+// The pages of a crash. A code is beside the text (code.go). The text is, from the top: the title;
+// the lines that are on each page, which describe the first fault; a blank row; the page's lines;
+// the foot. There are as many pages as it takes to show all of the text and all codes.
 
 const (
 	maxLines = 192
-	// lineWidth is how many characters of a line are kept.
+	// lineWidth is the number of characters of a line that are kept.
 	lineWidth = 80
 )
 
@@ -15,13 +15,13 @@ var (
 	crashed bool
 	title   pageLine
 	lines   [maxLines]pageLine
-	n       int // lines there are
-	head    int // of them, those on each page
+	n       int // number of lines
+	head    int // number of lines that are on each page
 	held    bool
 	full    bool     // the latest line was dropped
-	page    int      // the one that is shown
-	codes   int      // codes there are
-	text    pageLine // of the console, not yet ended
+	page    int      // the page that is shown
+	codes   int      // number of codes
+	text    pageLine // of the console, an unfinished line
 )
 
 type pageLine struct {
@@ -36,10 +36,10 @@ func (l *pageLine) add(b byte) {
 	}
 }
 
-// width is how long a line may be.
+// width is the largest length of a line.
 func width() int { return max(min(textCols(), lineWidth), 1) }
 
-// textCols is how many columns are for text.
+// textCols is the number of columns for text.
 func textCols() int {
 	if crashed {
 		return codeCol
@@ -50,8 +50,8 @@ func textCols() int {
 // Crashed reports whether the screen shows a crash.
 func Crashed() bool { return on && crashed }
 
-// Crash empties the screen for a crash; its title follows by [Title]. When it shows one already,
-// it goes on with that.
+// Crash clears the screen for a crash; its title follows by [Title]. If the screen shows a crash
+// already, that one continues.
 func Crash() {
 	if !on || crashed {
 		return
@@ -76,9 +76,9 @@ func Title(s string) {
 	}
 }
 
-// Line adds a line. It is shown at once if there is room on the page that is shown. When
-// there is no room anywhere, the line is dropped: the first ones count. Before a crash it
-// goes to the terminal.
+// Line adds a line. It is shown at once if there is room on the current page. When there is no room
+// anywhere, the line is dropped, because the first lines matter most. Before a crash it goes to the
+// terminal.
 func Line(b []byte) {
 	switch {
 	case !on:
@@ -103,7 +103,7 @@ func newLine() {
 	}
 }
 
-// More adds to the latest line, as far as that has room.
+// More adds to the latest line, as far as it has room.
 func More(b []byte) {
 	if !on || crashed && (n == 0 || full) {
 		return
@@ -124,7 +124,7 @@ func More(b []byte) {
 	}
 }
 
-// Wrap adds lines for a text: as many as it takes, but no more than limit.
+// Wrap adds lines for a text: as many as needed, but no more than limit.
 func Wrap(b []byte, limit int) {
 	for ; len(b) > 0 && limit > 0; limit-- {
 		k := width()
@@ -145,8 +145,8 @@ func Wrap(b []byte, limit int) {
 	}
 }
 
-// Hold says that the lines so far are those of the first fault, which stand on each page. Later
-// calls do nothing.
+// Hold marks the lines so far as those of the first fault, which are on each page. Later calls do
+// nothing.
 func Hold() {
 	if crashed && !held {
 		held = true
@@ -169,7 +169,7 @@ func textByte(b byte) {
 	}
 }
 
-// newText ends a line of the console's text, be it empty.
+// newText ends a line of the console's text, even an empty one.
 func newText() {
 	if text.n == 0 && n > 0 && lines[n-1].n == 0 {
 		return // one empty line is enough
@@ -180,14 +180,14 @@ func newText() {
 	More(b)
 }
 
-// endText ends it if it has begun.
+// endText ends the line if it has begun.
 func endText() {
 	if text.n > 0 {
 		newText()
 	}
 }
 
-// firstRow is the row of the first line that is no head's.
+// firstRow is the row of the first line after the head.
 func firstRow() int {
 	if !held {
 		return 1
@@ -195,34 +195,34 @@ func firstRow() int {
 	return 1 + head + 1
 }
 
-// perPage is how many lines a page has behind its head.
+// perPage is the number of lines of a page after its head.
 //
 //go:noinline
 func perPage() int { return max(rows-firstRow()-footRows, 1) }
 
-// textPages returns how many pages the text takes.
+// textPages returns the number of pages that the text needs.
 //
 //go:noinline
 func textPages() int { return max((n-head+perPage()-1)/perPage(), 1) }
 
-// Pages returns how many pages there are.
+// Pages returns the number of pages.
 //
 //go:noinline
 func Pages() int { return max(textPages(), codes) }
 
-// Codes says that there are n more codes.
+// Codes adds n codes.
 func Codes(n int) {
 	codes += n
 	foot()
 }
 
-// Code returns which code is to be on the page that is shown, from 0.
+// Code returns the code for the current page, from 0.
 func Code() int { return page % max(codes, 1) }
 
-// Page returns which one is shown, from 0.
+// Page returns the current page, from 0.
 func Page() int { return page }
 
-// Turn shows the next page, behind the last one the first.
+// Turn shows the next page, and after the last one the first.
 func Turn() {
 	if !Crashed() {
 		return
@@ -235,7 +235,7 @@ func Turn() {
 	redraw()
 }
 
-// redraw shows all of the page.
+// redraw shows the whole page.
 func redraw() {
 	first := head + page%textPages()*perPage()
 	for i := range perPage() {
@@ -265,10 +265,10 @@ func show(i int) {
 	blank(r, int(l.n))
 }
 
-// footRows is how many rows the foot has.
+// footRows is the number of rows of the foot.
 const footRows = 2
 
-// foot shows the last rows: what to do with the code, and which of how many this is.
+// foot shows the last rows: what to do with the code, and the number of the page.
 func foot() {
 	c := 0
 	if codes > 0 {

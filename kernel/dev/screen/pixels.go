@@ -2,7 +2,7 @@ package screen
 
 import "github.com/zeroframe/zeroframe/arch"
 
-// A framebuffer. Each pixel of the font is a square of several on a fine screen: some 80
+// A framebuffer. On a fine screen each pixel of the font is a square of several, because some 80
 // characters a row are what can be read on a photo.
 
 const (
@@ -19,14 +19,14 @@ type pixelScreen struct {
 	addr, pitch   uintptr
 	width, height int
 	bytes         uintptr // a pixel
-	scale         int     // pixels a pixel of the font
+	scale         int     // pixels for each pixel of the font
 	ink           uint32
 }
 
 var pixels pixelScreen // set once at boot
 
-// Pixels takes a framebuffer into use: pitch is its bytes a line, bpp the bits of a pixel: 15,
-// 16, 24 or 32. It reports whether that can be one. Its memory must be mapped.
+// Pixels starts using a framebuffer: pitch is its bytes a line, bpp the bits of a pixel: 15, 16, 24
+// or 32. It reports whether such a framebuffer is possible. Its memory must be mapped.
 func Pixels(addr, pitch uintptr, width, height, bpp int, red, green, blue Field) bool {
 	p := &pixels
 	p.bytes = uintptr(bpp+7) / 8
@@ -41,7 +41,7 @@ func Pixels(addr, pitch uintptr, width, height, bpp int, red, green, blue Field)
 	return p.on
 }
 
-// light returns the bits of a colour at some three quarters of its strength: full white
+// light returns the bits of a colour at some three quarters of its strength, because full white
 // blooms on a photo.
 func (f Field) light() uint32 {
 	if f.Size == 0 || f.Size > 16 {

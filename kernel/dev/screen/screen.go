@@ -2,15 +2,15 @@ package screen
 
 import "github.com/zeroframe/zeroframe/arch"
 
-// The screen as a grid of characters, whatever it is made of.
+// The screen as a grid of characters, of either kind.
 
-// The largest grid that is used; what a screen has beyond it stays empty.
+// The largest grid that is used; a larger screen stays empty beyond it.
 const (
 	maxCols = 160
 	maxRows = 64
 )
 
-// bright marks a character in cells that stands out.
+// bright marks a bright character in cells.
 const bright = 0x80
 
 // Under the kernel lock; the panic path takes none.
@@ -18,20 +18,20 @@ var (
 	on         bool // there is a screen
 	busy       bool // it is being drawn on
 	cols, rows int
-	cells      [maxRows][maxCols]byte // what is shown: ASCII, and bright
+	cells      [maxRows][maxCols]byte // the characters on the screen: ASCII, and bright
 )
 
 // On reports whether there is a screen.
 func On() bool { return on }
 
-// Busy reports whether something is being drawn. Who finds it so in the handler of a fault
-// knows that the screen is the reason, and calls [Off].
+// Busy reports whether something is being drawn. If that is so in the handler of a fault, the
+// screen caused the fault: call [Off].
 func Busy() bool { return busy }
 
-// Off gives the screen up.
+// Off gives up the screen.
 func Off() { on, busy, crashed, codeRoom = false, false, false, 0 }
 
-// start takes a screen of that size into use.
+// start starts using a screen of that size.
 func start(c, r int) bool {
 	cols, rows = min(c, maxCols), min(r, maxRows)
 	on = cols >= 20 && rows >= 10
@@ -103,8 +103,8 @@ func drawText(r, c int, b byte) {
 	arch.DrawText(cellsAt+uintptr(r)*textPitch+uintptr(c)*arch.CellSize, b&^bright, b&bright != 0)
 }
 
-// Text takes a text screen, of so many characters, into use; pitch is its bytes a row.
-// It reports whether that can be one. Its memory must be mapped.
+// Text starts using a text screen of that many characters; pitch is its bytes a row. It reports
+// whether such a screen is possible. Its memory must be mapped.
 func Text(addr, pitch uintptr, columns, lines int) bool {
 	if columns < 0 || uintptr(columns)*arch.CellSize > pitch {
 		return false

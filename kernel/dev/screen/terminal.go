@@ -1,7 +1,7 @@
 package screen
 
-// The screen as a terminal, as far as a kernel's log needs one: lines, which scroll.
-// Sequences of terminals are left out, and characters beyond ASCII are question marks.
+// The screen as a terminal, as far as a kernel's log needs one: lines, which scroll. Escape
+// sequences are ignored, and characters beyond ASCII are question marks.
 
 // Under the kernel lock; the panic path takes none.
 var (
@@ -12,11 +12,11 @@ var (
 // States of escape.
 const (
 	escapeNone  = iota
-	escapeBegun // behind ESC
-	escapeCSI   // behind ESC [
+	escapeBegun // after ESC
+	escapeCSI   // after ESC [
 )
 
-// Byte shows the next byte of the console's text. From a crash on it belongs to the pages.
+// Byte shows the next byte of the console's text. After a crash it goes to the pages.
 func Byte(b byte) {
 	if !on {
 		return
@@ -65,7 +65,7 @@ func terminal(b byte) {
 	}
 }
 
-// lineFeed goes to the next row; the last one makes room by moving all up.
+// lineFeed goes to the next row; in the last row it scrolls.
 func lineFeed() {
 	if row+1 < rows {
 		row++
@@ -74,7 +74,7 @@ func lineFeed() {
 	}
 	up := 1
 	if pixels.on {
-		up = rows / 4 // to draw all is slow: not for each line
+		up = rows / 4 // drawing everything is slow: not for each line
 	}
 	for r := 0; r+up < rows; r++ {
 		for c := 0; c < cols; c++ {

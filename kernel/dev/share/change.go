@@ -5,12 +5,12 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// What the host changes (vfs.Change), message by message: the way to the nodes, the change, what
-// has become of the file.
+// Changes by the host (vfs.Change), message by message: walking to the nodes, the change, reading
+// the file's new state.
 //
-// The file that was opened last for writing stays open on the host until another one is, or until
-// the program has closed it: one that it has made without the right to write it, it writes
-// nevertheless.
+// The file that was last opened for writing stays open on the host until another one is opened, or
+// until the program has closed it: so the program can write a file that it has made without the
+// right to write it.
 
 // Flags of Tlopen and Tlcreate are Linux's.
 const (
@@ -22,11 +22,11 @@ const (
 	removeDir     = 0x200
 )
 
-// stageOffset is where in the memory for answers the bytes of a question lie that are written:
-// answers to questions with bytes are short.
+// stageOffset is the offset, in the memory for answers, of the bytes of a request that writes:
+// answers to such requests are short.
 const stageOffset = 4096
 
-// stages are those of a change, in their order.
+// stages are the stages of a change, in order.
 type stage uint8
 
 const (
@@ -35,12 +35,13 @@ const (
 	toFind         // the node that is changed
 	toFindTo       // the second one
 	toOpen         // for writing
-	toChange       // and here all is done
-	toLook         // at what it is now
+	toChange       // here everything is done
+	toLook         // at its new state
 	toEnd
 )
 
-// Ready reports whether a share can begin a change, and dead that it never can again. Kernel context.
+// Ready reports whether a share can begin a change, and dead that it never can again. Kernel
+// context.
 func Ready(n int) (ready, dead bool) {
 	percpu.AssertLocked()
 	if n < 1 || n > count || shares[n-1].dead {
@@ -50,13 +51,13 @@ func Ready(n int) (ready, dead bool) {
 	return s.step == idle && !s.told, false
 }
 
-// Room returns the memory for the bytes that a change sends: a link's target, or what is written.
-// Kernel context.
+// Room returns the memory for the bytes that a change sends: a link's target, or the bytes to
+// write. Kernel context.
 func Room(n int) (addr uintptr, size int) {
 	return shares[n-1].answer + stageOffset, answerBytes - stageOffset - 64
 }
 
-// Begin begins a change that a ready share is asked for. owner is who is told. Kernel context.
+// Begin begins a change on a share that is ready. owner gets the result. Kernel context.
 func Begin(c *vfs.Change, owner int32, now uint64) {
 	percpu.AssertLocked()
 	s := &shares[c.Share-1]
@@ -71,7 +72,7 @@ func Begin(c *vfs.Change, owner int32, now uint64) {
 	s.advance()
 }
 
-// Go looks for answers to a change or what else is under way, as long as they may come at once. Kernel
+// Go looks for answers to a change or another request, as long as they may come at once. Kernel
 // context.
 func Go(n int) {
 	percpu.AssertLocked()
@@ -89,8 +90,8 @@ func Go(n int) {
 	}
 }
 
-// Told returns what has become of a change, once: whose it was, its kind, the error, and the node
-// that is open or the number of bytes that were written. Kernel context.
+// Told returns the result of a change, once: its owner, its kind, the error, and the node that is
+// open or the number of bytes that were written. Kernel context.
 func Told() (owner int32, c *vfs.Change, errno int64, value uintptr, ok bool) {
 	percpu.AssertLocked()
 	for i := range shares[:count] {
@@ -103,12 +104,12 @@ func Told() (owner int32, c *vfs.Change, errno int64, value uintptr, ok bool) {
 	return 0, nil, 0, 0, false
 }
 
-// writes reports whether a change is made by the file that is open for writing.
+// writes reports whether a change is made through the file that is open for writing.
 func writes(k vfs.ChangeKind) bool {
 	return k == vfs.Create || k == vfs.OpenForWrite || k == vfs.WriteBytes || k == vfs.Sync
 }
 
-// advance goes on with a change.
+// advance continues a change.
 func (s *share) advance() {
 	c := &s.change
 	for {
@@ -116,7 +117,7 @@ func (s *share) advance() {
 		switch s.stage {
 		case toClose:
 			if c.Truncate && s.writing == c.Node && vfs.Size(c.Node) == 0 {
-				c.Truncate = false // it is new, and may be one that could not be opened again
+				c.Truncate = false // it is new, and perhaps could not be opened again
 			}
 			if s.writing != 0 && writes(c.Kind) && (s.writing != c.Node || c.Truncate) {
 				s.send(closing)
@@ -165,7 +166,7 @@ var changes = [...]step{
 	vfs.Move: rename, vfs.SetAttributes: setattr, vfs.WriteBytes: write, vfs.Sync: fsync,
 }
 
-// looksAt returns the node that is asked about when it has been changed.
+// looksAt returns the node whose new state is read.
 func (s *share) looksAt() vfs.ID {
 	switch s.change.Kind {
 	case vfs.Create, vfs.WriteBytes:
@@ -180,7 +181,7 @@ func (s *share) looksAt() vfs.ID {
 	return 0
 }
 
-// changed is behind the message that makes the change; n is what Twrite says.
+// changed runs after the message that makes the change; n is Twrite's result.
 func (s *share) changed(n int) {
 	s.done = true
 	s.value = uintptr(n)
@@ -197,14 +198,14 @@ func (s *share) changed(n int) {
 	}
 }
 
-// keep notes that a file is open for writing.
+// keep records that a file is open for writing.
 func (s *share) keep(id vfs.ID) {
 	vfs.Retain(id)
 	s.writing = id
 	s.fids &^= 1 << writeFID
 }
 
-// closed notes that none is.
+// closed records that none is.
 func (s *share) closed() {
 	id := s.writing
 	s.writing = 0
@@ -294,7 +295,7 @@ func (s *share) writeChange(w *writer, next step) {
 	}
 }
 
-// nextChange goes on with the answer to a message that only changes have.
+// nextChange handles the answer to a message that only changes have.
 func (s *share) nextChange(r *reader) {
 	n := 0
 	switch s.step {
@@ -327,7 +328,7 @@ func (s *share) startClosing(now uint64) {
 	s.send(closing)
 }
 
-// idleOpen reports whether only the share has the file open that it writes.
+// idleOpen reports whether only the share itself holds the file that it writes open.
 func (s *share) idleOpen() bool {
 	return s.step == idle && !s.told && !s.dead && s.writing != 0 && vfs.Opens(s.writing) == 1
 }

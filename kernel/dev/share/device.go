@@ -7,8 +7,8 @@ import (
 )
 
 // One virtio-9p device (Virtual I/O Device 1.2, 5.12 is reserved for it; Linux:
-// net/9p/trans_virtio.c): a queue of chains of two descriptors, the question and the room for
-// the answer, and a tag by which the host has named it.
+// net/9p/trans_virtio.c): a queue of chains of two descriptors, the request and the room for the
+// answer, and a tag that is the host's name for it.
 
 const (
 	featureTag    = 0 // by number: the device has a tag
@@ -19,7 +19,7 @@ const (
 	resetPatience = 200_000
 )
 
-// device is a virtio-9p device and the one message that is on its way.
+// device is a virtio-9p device and its one message under way.
 type device struct {
 	virtio.Device
 	queue            virtio.Queue
@@ -30,7 +30,7 @@ type device struct {
 	asked            uint16
 }
 
-// start brings the device up.
+// start starts the device.
 func (d *device) start() bool {
 	if !d.Reset(resetPatience) {
 		return false
@@ -67,7 +67,7 @@ func (d *device) start() bool {
 	return d.Works()
 }
 
-// ask hands the question of n bytes over, with more bytes at stageOffset behind it.
+// ask hands the request of n bytes over, followed by more bytes at stageOffset.
 func (d *device) ask(n, more int) {
 	if more == 0 {
 		d.queue.Describe(0, d.question, uint32(n), virtio.DescNext, 1)
@@ -81,14 +81,13 @@ func (d *device) ask(n, more int) {
 	d.Notify(0)
 }
 
-// broken reports whether the device has said that it works no more. To ask that takes a known
-// time.
+// broken reports whether the device says that it no longer works. Reading that takes a known time.
 func (d *device) broken() bool { return d.Status()&virtio.StatusNeedsReset != 0 }
 
-// answered reports whether the answer has come.
+// answered reports whether the answer has arrived.
 func (d *device) answered() bool { return d.queue.UsedIndex() == d.asked }
 
-// take returns the length of the answer: the device's word, cut to what there can be.
+// take returns the length of the answer: the device's number, limited to what is possible.
 func (d *device) take() int {
 	_, n := d.queue.Used(d.asked - 1)
 	return int(min(n, answerBytes))

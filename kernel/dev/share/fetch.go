@@ -6,8 +6,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// What is fetched for a node, message by message: the way to it, what it is, and if they are
-// asked for, its bytes, its entries or its target.
+// Fetching what a node lacks, message by message: walking to it, its attributes, and if wanted, its
+// bytes, its entries or its target.
 
 // step is the message that was sent last.
 type step uint8
@@ -24,7 +24,7 @@ const (
 	readdir
 	clunk
 
-	// Of changes (change.go).
+	// For changes (change.go).
 	closing
 	openForWrite
 	create
@@ -52,18 +52,18 @@ type job struct {
 	what   uint8
 	off    uint64
 	errno  int64
-	target vfs.ID // the node to which the way goes
-	fid    uint32 // what will be its fid
+	target vfs.ID // the node to walk to
+	fid    uint32 // its future fid
 	walked int    // bytes of the path
-	fids   uint8  // those that the host has to forget at the end, as bits
+	fids   uint8  // those that the host must forget at the end, as bits
 
-	change vfs.Change // none: something is fetched
+	change vfs.Change // NoChange: something is fetched
 	owner  int32
 	stage  stage
 	done   bool // the host has made the change
 }
 
-// begin starts to fetch.
+// begin starts a fetch.
 func (s *share) begin(id vfs.ID, what uint8, now uint64) {
 	vfs.Retain(id)
 	s.job = job{node: id, what: what}
@@ -75,7 +75,7 @@ func (s *share) begin(id vfs.ID, what uint8, now uint64) {
 	s.find(id, workFID)
 }
 
-// find goes the way to a node, which will have that fid.
+// find walks to a node, which will have that fid.
 func (s *share) find(id vfs.ID, fid uint32) {
 	s.target, s.fid, s.walked = id, fid, 0
 	s.send(walk)
@@ -137,14 +137,14 @@ func (s *share) send(next step) {
 		s.ask(n, w.more)
 		return
 	}
-	s.errno = ePROTO // its path is too long, or it has none any more
+	s.errno = ePROTO // its path is too long, or it no longer has one
 	s.end()
 }
 
-// dialect is what is spoken. Never written.
+// dialect is the name of the protocol. Never written.
 var dialect = [...]byte{'9', 'P', '2', '0', '0', '0', '.', 'L'}
 
-// writeWalk goes on with the way to the node, 16 names a message.
+// writeWalk continues the walk to the node, 16 names a message.
 func (s *share) writeWalk(w *writer) {
 	percpu.AssertLocked()
 	path, e := vfs.SharePath(s.target, pathRoom[:])
@@ -181,11 +181,11 @@ func (s *share) writeWalk(w *writer) {
 // pathRoom is for the path of the node that is fetched. Under the kernel lock.
 var pathRoom [vfs.PathMax]byte
 
-// next goes on with what the device has answered.
+// next handles the device's answer.
 func (s *share) next(length int) {
 	r := reader{addr: s.answer, n: length}
 	size, kind := r.u32(), r.u8()
-	r.u16() // the tag: there is one question at a time
+	r.u16() // the tag: there is one request at a time
 	if r.bad || size < headBytes || int(size) > length {
 		s.fail(ePROTO)
 		return
@@ -200,10 +200,11 @@ func (s *share) next(length int) {
 			errno = eIO
 		}
 		switch {
-		case s.step == closing: // it is closed nevertheless
+		case s.step == closing: // it is closed all the same
 			s.nextChange(&r)
 		case s.step == write && s.change.N > 1:
-			// The host says an error even when it has written a part: which that is has to be found.
+			// The host returns an error even if it has written part of the bytes: the part must be
+			// found.
 			s.change.N /= 2
 			s.send(write)
 		default:
@@ -231,7 +232,7 @@ func (s *share) next(length int) {
 		s.find(s.node, workFID)
 	case walk:
 		if r.u16() != s.names {
-			s.fail(2) // ENOENT: the way ends before
+			s.fail(2) // ENOENT: the walk ends earlier
 			return
 		}
 		s.fids |= 1 << s.fid
@@ -278,7 +279,7 @@ var questions = [...]byte{
 	unlink: askUnlinkat, rename: askRenameat, setattr: askSetattr, write: askWrite, fsync: askFsync,
 }
 
-// gotInfo takes what the host says of the node.
+// gotInfo takes the attributes of the node from the host.
 func (s *share) gotInfo(r *reader) {
 	if r.n < getattrBytes {
 		s.fail(ePROTO)
@@ -385,7 +386,7 @@ func (s *share) gotEntries(r *reader) {
 	s.send(readdir)
 }
 
-// fail ends the job with an error, the first one that there was.
+// fail ends the job with an error, unless it already has one.
 func (s *share) fail(errno int64) {
 	if s.errno == 0 && !s.done {
 		s.errno = errno
@@ -404,7 +405,7 @@ func (s *share) fail(errno int64) {
 	}
 }
 
-// finish has the host forget what it has found, and ends the job.
+// finish makes the host forget the walked nodes, and ends the job.
 func (s *share) finish() {
 	for fid := uint32(workFID); fid <= writeFID; fid++ {
 		if s.fids&(1<<fid) != 0 {
@@ -416,7 +417,7 @@ func (s *share) finish() {
 	s.end()
 }
 
-// end is behind the last message.
+// end runs after the last message.
 func (s *share) end() {
 	percpu.AssertLocked()
 	s.step, s.fids, ended = idle, 0, true

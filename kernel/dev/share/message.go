@@ -7,8 +7,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
-// Messages of 9P2000.L (Linux: include/net/9p/9p.h; diod's protocol.md): size[4] type[1]
-// tag[2], then what the type wants, little-endian; a string is its length[2] and its bytes.
+// Messages of 9P2000.L (Linux: include/net/9p/9p.h; diod's protocol.md): size[4] type[1] tag[2],
+// then the type's fields, little-endian; a string is its length[2] and its bytes.
 
 const (
 	replyError    = 7
@@ -41,8 +41,8 @@ const (
 	openNoFollow  = 0o400000
 )
 
-// fids, by which the host's files are named: where a share begins, what is worked at, what else
-// that needs, and the file that is open for writing.
+// fids name the host's files: the root of a share, the file in use, a second one if needed, and the
+// file that is open for writing.
 const (
 	rootFID = iota
 	workFID
@@ -55,7 +55,7 @@ const (
 //go:noinline
 func bytesAt(addr uintptr, n int) []byte { return unsafe.Slice((*byte)(arch.Pointer(addr)), n) }
 
-// writer writes a message at an address. What does not fit is left out, and told by bad.
+// writer writes a message at an address. If something does not fit, it is left out and bad is set.
 type writer struct {
 	addr uintptr
 	n    int
@@ -84,8 +84,8 @@ func (w *writer) u32(v uint32) { w.little(uint64(v), 4) }
 
 func (w *writer) u64(v uint64) { w.little(v, 8) }
 
-// little writes the n low bytes of a number, the lowest first. Package encoding/binary is not
-// for the kernel: its own tests could not be built with it (TestKernelImports).
+// little writes the n low bytes of a number, the lowest first. The kernel cannot use package
+// encoding/binary: its own tests could not be built with it (TestKernelImports).
 func (w *writer) little(v uint64, n int) {
 	b := w.room(n)
 	for i := range b {
@@ -118,8 +118,7 @@ func (w *writer) end() (n int, ok bool) {
 	return n, true
 }
 
-// reader reads the n bytes of a message at an address. Behind its end there are zeros, and bad
-// tells that.
+// reader reads the n bytes of a message at an address. After its end it returns zeros and sets bad.
 type reader struct {
 	addr uintptr
 	n    int

@@ -10,9 +10,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// How long, in ns, a device may take for something before it is given up; how often it is
-// looked at until a caller turns to something else; and when it is looked at again, if it can
-// interrupt or not.
+// Times in ns: how long a device may take before it is given up; how long its answer is awaited
+// before the caller does something else; and how often it is polled, if it can interrupt or not.
 const (
 	deadline   = 60_000_000_000
 	looks      = 100
@@ -25,13 +24,13 @@ type share struct {
 	device
 	job
 	attached, dead bool
-	names          int  // of the walk that is under way
-	last           bool // it is the last one of its way
+	names          int  // of the current walk
+	last           bool // it is the last message of the walk
 	since          uint64
 	failed         vfs.ID // the latest node that was fetched, and the error
 	failure        int64  // of that, or of the latest change
 	writing        vfs.ID // the file that is open on the host for writing, held; 0: none
-	told           bool   // a change has ended, which nobody has been told: see Told
+	told           bool   // a change has ended and was not reported yet: see Told
 	value          uintptr
 }
 
@@ -39,12 +38,12 @@ type share struct {
 var (
 	shares [vfs.MaxShares]share
 	count  int
-	ended  bool       // something that was fetched has come, or failed
-	header pci.Header // of the function that is looked at
+	ended  bool       // a fetch has succeeded or failed
+	header pci.Header // of the function that is being examined
 )
 
-// Init finds the devices and starts them, vfs.MaxShares at most. Early context, once, when the
-// page tables are up and before mem.Release.
+// Init finds the devices and starts them, vfs.MaxShares at most. Early context, once, when the page
+// tables are set up and before mem.Release.
 func Init() {
 	if arch.HasPCI() {
 		s := pci.Scan{}
@@ -66,14 +65,14 @@ func Init() {
 	}
 }
 
-// started counts the device that has been found, if it starts.
+// started counts the device that was found, if it starts.
 func started() {
 	if shares[count].start() {
 		count++
 	}
 }
 
-// Count returns how many devices work. Any context.
+// Count returns the number of devices that work. Any context.
 func Count() int { return count }
 
 // route makes the function at a interrupt with a message, if it can.
@@ -102,10 +101,10 @@ func Find(tag []byte) int {
 	return 0
 }
 
-// Fetch has brought what a node of a share lacks, or begins to. done is false if it is still
-// to come: then Poll goes on, and Ended says when to ask again. again is set by who has waited
-// since: the error may be that of what was fetched meanwhile. errno is Linux's, 0 or more. Early and
-// kernel context.
+// Fetch fetches what a node of a share lacks. done is false if it is still under way: then Poll
+// continues it, and Ended says when to call Fetch again. again is set by a caller that has waited
+// since, because the error may belong to another fetch meanwhile. errno is Linux's, 0 or more.
+// Early and kernel context.
 func Fetch(id vfs.ID, what uint8, again bool, now uint64) (done bool, errno int64) {
 	percpu.AssertLocked()
 	i := vfs.ShareOf(id) - 1
@@ -136,15 +135,15 @@ func Fetch(id vfs.ID, what uint8, again bool, now uint64) (done bool, errno int6
 			s.giveUp()
 			return true, eIO
 		case n == looks:
-			s.queue.Silence(!s.interrupts) // and one more look, for what has come just before
+			s.queue.Silence(!s.interrupts) // and one more check, for an answer that arrived just before
 		case n > looks:
 			return false, 0
 		}
 	}
 }
 
-// Ended reports whether something has ended since it was last asked: then who waits may ask
-// again. Kernel context.
+// Ended reports whether something has ended since the last call: then waiters may try again. Kernel
+// context.
 func Ended() bool {
 	percpu.AssertLocked()
 	e := ended
@@ -152,8 +151,8 @@ func Ended() bool {
 	return e
 }
 
-// Wait returns in how many ns to Poll for what is still to come, ok is false if there is nothing.
-// A device that can interrupt with [arch.InterruptShare] does so before. Kernel context.
+// Wait returns in how many ns to call Poll for what is still under way; ok is false if there is
+// nothing. A device that can interrupt with [arch.InterruptShare] does so earlier. Kernel context.
 func Wait() (ns uint64, ok bool) {
 	percpu.AssertLocked()
 	ns = pollSeldom
@@ -167,7 +166,7 @@ func Wait() (ns uint64, ok bool) {
 	return ns, ok
 }
 
-// Poll goes on with what is being fetched. Kernel context.
+// Poll continues what is under way. Kernel context.
 func Poll(now uint64) {
 	percpu.AssertLocked()
 	for i := range shares[:count] {
@@ -185,7 +184,7 @@ func Poll(now uint64) {
 	}
 }
 
-// giveUp is for a device that answers no more.
+// giveUp handles a device that no longer answers.
 func (s *share) giveUp() {
 	s.dead, s.errno = true, eIO
 	s.end()

@@ -2,8 +2,7 @@ package virtio
 
 import "github.com/zeroframe/zeroframe/arch"
 
-// The types of devices (Virtual I/O Device 1.2, 5), as [Device.FindPCI] and [Places.Next]
-// want them.
+// The types of devices (Virtual I/O Device 1.2, 5), for [Device.FindPCI] and [Places.Next].
 const (
 	TypeNetwork = 1
 	TypeConsole = 3
@@ -25,7 +24,7 @@ const (
 	featurePlatform = 33 // the device's addresses go through an IOMMU, which nobody has set up
 )
 
-// maxQueues is how many queues of a device can be used.
+// maxQueues is the largest number of queues of a device.
 const maxQueues = 6
 
 // kind is how a device's registers are reached.
@@ -38,14 +37,14 @@ const (
 	memory
 )
 
-// Device is a virtio device whose registers have been found; the zero Device is none. It
-// holds no pointers, and is for the package of its driver alone.
+// Device is a virtio device whose registers were found; the zero Device is none. It holds no
+// pointers, and belongs to its driver's package alone.
 type Device struct {
 	kind    kind
 	version uint32 // of one without PCI
 
-	// Of a modern PCI device: the common configuration, what is notified and how far the
-	// queues are apart there, and what it says of itself as one of its type.
+	// For a modern PCI device: the common configuration, the notification registers and their
+	// distance, and the configuration of its type.
 	common, notifyBase, notifyStep, notifySize, config uintptr
 	notifyAt                                           [maxQueues]uintptr
 
@@ -53,20 +52,20 @@ type Device struct {
 	mmio  uintptr // of one without PCI
 }
 
-// Modern reports whether the device is to be driven as version 1 of the specification says.
+// Modern reports whether the device is driven by version 1 of the specification.
 func (d *Device) Modern() bool { return d.kind == modern || d.kind == memory && d.version >= 2 }
 
 // Legacy reports whether it is an older PCI device.
 func (d *Device) Legacy() bool { return d.kind == legacy }
 
-// FromMemory makes d the device whose registers are at address base, of that version of their
+// FromMemory makes d the device whose registers are at address base, with that version of their
 // layout. For tests of drivers; [Places] finds those of the machine.
 func (d *Device) FromMemory(base uintptr, version uint32) {
 	*d = Device{kind: memory, mmio: base, version: version}
 }
 
-// Reset resets the device, looking patience times for it to be done, and tells it that it
-// has a driver. It returns false if the device does not answer.
+// Reset resets the device, polling patience times until it is done, and announces a driver. It
+// returns false if the device does not answer.
 func (d *Device) Reset(patience int) bool {
 	d.setStatus(0)
 	for i := 0; d.Status() != 0; i++ {
@@ -80,8 +79,8 @@ func (d *Device) Reset(patience int) bool {
 	return true
 }
 
-// Agree takes those of the wanted features, one bit each, that the device offers, and returns
-// what it offers; ok is false if the two cannot work together. Behind Reset.
+// Agree accepts those of the wanted features, one bit each, that the device offers, and returns
+// what it offers; ok is false if the two cannot work together. Call it after Reset.
 func (d *Device) Agree(want uint32) (offered uint32, ok bool) {
 	offered = d.features(0)
 	d.setFeatures(0, offered&want)
@@ -96,7 +95,7 @@ func (d *Device) Agree(want uint32) (offered uint32, ok bool) {
 	return offered, true
 }
 
-// Ready tells the device that its queues are there. Behind SetQueue.
+// Ready tells the device that its queues are set up. Call it after SetQueue.
 func (d *Device) Ready() {
 	on := uint8(statusAcknowledge | statusDriver | statusDriverOK)
 	if d.Modern() {
@@ -105,13 +104,13 @@ func (d *Device) Ready() {
 	d.setStatus(on)
 }
 
-// Works reports whether the device goes by what Ready has told it.
+// Works reports whether the device has accepted Ready.
 func (d *Device) Works() bool {
 	return d.Status()&(statusDriverOK|StatusNeedsReset) == statusDriverOK
 }
 
-// QueueSize returns how many descriptors queue i is to have: want, a power of two, or what the
-// device allows; 0 if it has not the queue, or wants more than maxQueue.
+// QueueSize returns the number of descriptors of queue i: want, a power of two, or what the device
+// allows; 0 if it has no such queue, or wants more than maxQueue.
 func (d *Device) QueueSize(i, want uint16) uint16 {
 	most := d.maxQueueSize(i)
 	if d.kind == legacy {

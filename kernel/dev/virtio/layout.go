@@ -7,19 +7,19 @@ import (
 
 // Where a device's registers are on PCI.
 
-// olderIDs are the PCI device IDs of the types that older drivers know, too (4.1.2.1).
-// Never written.
+// olderIDs are the PCI device IDs of the types that older drivers also know (4.1.2.1). Never
+// written.
 var olderIDs = [...]uint32{TypeNetwork: 0x1000, TypeConsole: 0x1003, Type9P: 0x1009}
 
-// IsPCI reports whether the PCI function with that ID, vendor in its lower half, is a virtio
-// device of that type.
+// IsPCI reports whether the PCI function with that ID, vendor in the lower half, is a virtio device
+// of that type.
 func IsPCI(id uint32, typ uint16) bool {
 	return id&0xffff == 0x1af4 && (id>>16 == olderIDs[typ] || id>>16 == 0x1040+uint32(typ))
 }
 
-// FindPCI finds the registers of the function that h describes, with config bytes or more of
-// what it says of itself, and maps them. It returns false if they are not all there. Early and
-// kernel context.
+// FindPCI finds the registers of the function that h describes, with at least config bytes of its
+// type's configuration, and maps them. It returns false if some are missing. Early and kernel
+// context.
 func (d *Device) FindPCI(h *pci.Header, config uint32) bool {
 	if l := readLayout(h); l.ok(config) {
 		*d = Device{
@@ -37,8 +37,8 @@ func (d *Device) FindPCI(h *pci.Header, config uint32) bool {
 	return false
 }
 
-// part is where one structure of registers is: an offset and a size in what base address
-// bar names, in bytes.
+// part is the place of one structure of registers: an offset and a size in the range of base
+// address bar, in bytes.
 type part struct {
 	bar          uint8
 	offset, size uint32
@@ -53,8 +53,8 @@ type layout struct {
 	notifyStep             uint32
 }
 
-// readLayout reads the capabilities. Of several for the same structure the first one
-// counts that is in memory.
+// readLayout reads the capabilities. If there are several for one structure, the first one in
+// memory counts.
 func readLayout(h *pci.Header) (l layout) {
 	const (
 		capLength = 2 // offsets of 1 byte
@@ -102,7 +102,7 @@ func readLayout(h *pci.Header) (l layout) {
 	return l
 }
 
-// ok reports whether all is there that a driver needs, and large enough.
+// ok reports whether everything that a driver needs is there, and large enough.
 func (l *layout) ok(config uint32) bool {
 	return l.commonAt != 0 && l.common.size >= commonBytes && l.commonAt%4 == 0 &&
 		l.notifyAt != 0 && l.notify.size >= 2 && l.notifyAt%2 == 0 && l.notifyStep%2 == 0 &&

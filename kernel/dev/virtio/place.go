@@ -5,11 +5,11 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/mem"
 )
 
-// Devices without PCI cannot be enumerated: the command line says where they are
-// (Firecracker and QEMU add that), or it is known of the machine.
+// Devices without PCI cannot be enumerated: the command line says where they are (Firecracker and
+// QEMU add that), or the machine is known.
 
-// Where QEMU's microvm has its devices (hw/i386/microvm.h). They are looked for on a machine
-// without PCI only: elsewhere something else may be there.
+// The places of the devices of QEMU's microvm (hw/i386/microvm.h). They are used only on a machine
+// without PCI, because elsewhere something else may be there.
 const (
 	microvmBase  = 0xfeb00000
 	microvmCount = 24
@@ -23,9 +23,9 @@ var (
 	numPlaces int
 )
 
-// AddPlace tells [Places] where a device may be, in the words of Linux's option
-// virtio_mmio.device= (drivers/virtio/virtio_mmio.c): <size>@<address>:<interrupt>, of which
-// the address counts. It returns what is wrong with them, or "". Early context.
+// AddPlace tells [Places] where a device may be, in the form of Linux's option virtio_mmio.device=
+// (drivers/virtio/virtio_mmio.c): <size>@<address>:<interrupt>, of which only the address counts.
+// It returns what is wrong, or "". Early context.
 func AddPlace(words []byte) (wrong string) {
 	size, rest, ok := number(words)
 	if !ok || len(rest) == 0 || rest[0] != '@' {
@@ -48,8 +48,8 @@ func AddPlace(words []byte) (wrong string) {
 
 const errPlace = "want SIZE@ADDRESS:INTERRUPT, such as 4K@0xd0000000:5"
 
-// number reads a number, decimal or behind 0x hexadecimal, with a K, M or G behind it, and
-// returns what follows.
+// number reads a number, decimal or hexadecimal after 0x, with an optional K, M or G, and returns
+// what follows.
 func number(b []byte) (v uint64, rest []byte, ok bool) {
 	base := uint64(10)
 	if len(b) > 1 && b[0] == '0' && b[1]|0x20 == 'x' {
@@ -96,13 +96,12 @@ func number(b []byte) (v uint64, rest []byte, ok bool) {
 	return v, b[i:], true
 }
 
-// Places goes through the devices that are not on PCI. The zero Places begins with the first
-// one: those of AddPlace come, and if there are none and the machine has no PCI, those that
-// QEMU's microvm has.
+// Places iterates over the devices that are not on PCI. The zero Places is before the first: those
+// of AddPlace, or if there are none and the machine has no PCI, those of QEMU's microvm.
 type Places struct{ next int }
 
-// Next finds the next device of that type, and makes d it. It returns false behind the last
-// one. Early context.
+// Next finds the next device of that type, and sets d to it. It returns false after the last one.
+// Early context.
 func (p *Places) Next(d *Device, typ uint32) bool {
 	for ; p.next < numPlaces; p.next++ {
 		if e := mem.Mapped(arch.Virtual(places[p.next])); e != 0 && e&arch.PTEUncached == 0 {
@@ -129,7 +128,7 @@ func (p *Places) Next(d *Device, typ uint32) bool {
 	return false
 }
 
-// at makes d the device of that type whose registers are at base, if there is one.
+// at sets d to the device of that type whose registers are at base, if there is one.
 func (d *Device) at(base uintptr, typ uint32) bool {
 	const magic = 0x74726976 // "virt"
 	if arch.Load32(base+mmioMagic) != magic || arch.Load32(base+mmioDevice) != typ {

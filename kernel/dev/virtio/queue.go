@@ -2,24 +2,24 @@ package virtio
 
 import "github.com/zeroframe/zeroframe/arch"
 
-// A virtqueue (Virtual I/O Device 1.2, 2.7, "split virtqueues"): a table of descriptors, a
-// ring of those that the device may have, and one of those that it has used, in memory of
-// ours in the layout that older devices want.
+// A virtqueue (Virtual I/O Device 1.2, 2.7, "split virtqueues"): a table of descriptors, a ring of
+// those that the device may use, and one of those that it has used, in our memory, in the layout
+// that older devices require.
 //
-// What the device may have is published by one store of an index: whatever is interrupted
-// before it has never been.
+// Storing an index publishes what the device may use: what is interrupted before that has not
+// happened.
 
 const (
 	descSize    = 16
 	noInterrupt = 1 // of the first ring's flags
 
-	maxQueue = 1024 // descriptors; older devices tell how many there must be
+	maxQueue = 1024 // descriptors; older devices prescribe the number
 
-	DescNext  = 1 // flag of a descriptor: it goes on in another
+	DescNext  = 1 // flag of a descriptor: it continues in another
 	DescWrite = 2 // and: the device writes
 )
 
-// Queue is a virtqueue. Addresses are of our memory. It holds no pointers.
+// Queue is a virtqueue. Addresses are in our memory. It holds no pointers.
 type Queue struct {
 	Size  uint16 // descriptors
 	desc  uintptr
@@ -28,8 +28,8 @@ type Queue struct {
 	end   uintptr
 }
 
-// queueBytes returns how much memory the rings of a queue of size descriptors take, and
-// where the second ring begins in it.
+// queueBytes returns the memory that the rings of a queue of size descriptors take, and the offset
+// of the second ring in it.
 func queueBytes(size uint16) (bytes, used uintptr) {
 	const align = arch.PageSize
 	n := uintptr(size)
@@ -49,7 +49,7 @@ func (q *Queue) Place(memory uintptr, size uint16) {
 	*q = Queue{Size: size, desc: memory, avail: memory + descSize*uintptr(size), used: memory + used, end: memory + bytes}
 }
 
-// Rings returns the addresses of the descriptors and of the two rings: what the device is told.
+// Rings returns the addresses of the descriptors and of the two rings, for the device.
 func (q *Queue) Rings() (desc, avail, used uintptr) { return q.desc, q.avail, q.used }
 
 // Clear empties the queue.
@@ -73,7 +73,7 @@ func (q *Queue) Describe(i uint16, addr uintptr, n uint32, flags, next uint16) {
 // SetLength makes descriptor i name n bytes.
 func (q *Queue) SetLength(i uint16, n uint32) { arch.Store32(q.desc+descSize*uintptr(i)+8, n) }
 
-// Silence asks the device not to interrupt for this queue, or to do so again.
+// Silence asks the device to stop interrupting for this queue, or to do so again.
 func (q *Queue) Silence(on bool) {
 	flags := uint16(0)
 	if on {
@@ -82,13 +82,13 @@ func (q *Queue) Silence(on bool) {
 	arch.Store16(q.avail, flags)
 }
 
-// Index returns how many chains the device has been given, and UsedIndex how many it has used,
+// Index returns the number of chains that the device was given, and UsedIndex how many it has used,
 // both modulo 65536.
 func (q *Queue) Index() uint16     { return arch.Load16(q.avail + 2) }
 func (q *Queue) UsedIndex() uint16 { return arch.Load16(q.used + 2) }
 
-// Publish hands the chain that begins with descriptor desc over to the device, and returns
-// what Index is then.
+// Publish hands the chain that begins with descriptor desc over to the device, and returns the new
+// Index.
 func (q *Queue) Publish(desc uint16) uint16 {
 	i := q.Index()
 	arch.Store16(q.avail+4+2*uintptr(i%q.Size), desc)
@@ -96,8 +96,8 @@ func (q *Queue) Publish(desc uint16) uint16 {
 	return i + 1
 }
 
-// Used returns the chain that the device has used as number i: its first descriptor, and how
-// many bytes it has written, both as the device says.
+// Used returns the chain that the device used as number i: its first descriptor, and the number of
+// bytes written, both according to the device.
 func (q *Queue) Used(i uint16) (desc, n uint32) {
 	e := q.used + 4 + 8*uintptr(i%q.Size)
 	return arch.Load32(e), arch.Load32(e + 4)

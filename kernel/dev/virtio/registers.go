@@ -2,9 +2,9 @@ package virtio
 
 import "github.com/zeroframe/zeroframe/arch"
 
-// A device's registers, in the four places where they may be: the structures that a PCI
-// capability points at (4.1.4), the ports of older PCI devices (4.1.4.10), and on a page of
-// their own, in two versions (4.2.2, 4.2.4).
+// A device's registers, in one of four places: the structures that a PCI capability points to
+// (4.1.4), the ports of older PCI devices (4.1.4.10), and a page of their own, in two versions
+// (4.2.2, 4.2.4).
 
 // The common configuration of a modern PCI device.
 const (
@@ -34,12 +34,12 @@ const (
 	portQueueNotify   = 16 // 2
 	portStatus        = 18 // 1
 	portConfig        = 20
-	portQueueVector   = 22 // 2, if MSI-X is on; then the configuration begins behind it
+	portQueueVector   = 22 // 2, if MSI-X is on; then the configuration begins after it
 	portConfigVectors = 24
 )
 
-// The registers of a device without PCI, of 4 bytes each. Their numbers are for the tests of
-// the drivers, too, whose devices are plain memory.
+// The registers of a device without PCI, of 4 bytes each. The drivers' tests use the numbers, too,
+// because their devices are plain memory.
 const (
 	mmioMagic         = 0x00
 	mmioVersion       = 0x04
@@ -61,7 +61,7 @@ const (
 	mmioQueueAvail    = 0x90 // 8
 	mmioQueueUsed     = 0xa0 // 8
 	MMIOConfig        = 0x100
-	MMIOBytes         = 0x200 // how many bytes the registers take
+	MMIOBytes         = 0x200 // size of the registers in bytes
 )
 
 // Status returns the device's status, a sum of the Status constants.
@@ -75,7 +75,7 @@ func (d *Device) Status() uint8 {
 	return uint8(arch.Load32(d.mmio + mmioStatus))
 }
 
-// setStatus says how far the driver has come; 0 resets the device.
+// setStatus reports the driver's progress; 0 resets the device.
 func (d *Device) setStatus(v uint8) {
 	switch d.kind {
 	case modern:
@@ -103,7 +103,7 @@ func (d *Device) features(word uint32) uint32 {
 	return arch.Load32(d.mmio + MMIOFeatures)
 }
 
-// setFeatures says which of them will be used.
+// setFeatures sets which of them will be used.
 func (d *Device) setFeatures(word, v uint32) {
 	switch d.kind {
 	case modern:
@@ -117,8 +117,8 @@ func (d *Device) setFeatures(word, v uint32) {
 	}
 }
 
-// maxQueueSize chooses a queue, and returns how many descriptors it may have; on an older
-// PCI device it has that many.
+// maxQueueSize selects a queue, and returns the largest number of descriptors; on an older PCI
+// device this is the number.
 func (d *Device) maxQueueSize(i uint16) uint32 {
 	switch d.kind {
 	case modern:
@@ -132,8 +132,8 @@ func (d *Device) maxQueueSize(i uint16) uint32 {
 	return arch.Load32(d.mmio + MMIOQueueMax)
 }
 
-// SetQueue tells the device where queue i is, and reports whether it takes it. If interrupts
-// is set, message 0 of the function is sent when the device has used something of it.
+// SetQueue tells the device where queue i is, and reports whether the device accepts it. If
+// interrupts is set, the function sends message 0 when the device has used something in the queue.
 func (d *Device) SetQueue(i uint16, q *Queue, interrupts bool) bool {
 	d.maxQueueSize(i)
 	switch {
@@ -184,8 +184,8 @@ func (d *Device) Notify(i uint16) {
 	}
 }
 
-// Config returns byte i of what the device says of itself as one of its type. messages says
-// whether its interrupts are messages, which moves that on older devices.
+// Config returns byte i of the configuration of the device's type. messages says whether its
+// interrupts are messages, which moves the configuration on older devices.
 func (d *Device) Config(i uint16, messages bool) uint8 {
 	switch d.kind {
 	case modern:

@@ -7,21 +7,23 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/dev/nic"
 )
 
-// Datagrams of a dump (package kernel/memdump), which goes where log and traces go, and answers to
-// it. Whoever answers is sent to from then on by its hardware address; and who asks for this
-// machine's by ARP (RFC 826) is told, since nobody else of the machine lives.
+// Datagrams of a dump (package kernel/memdump), which goes to the receiver of log and traces, and
+// answers to it. Once somebody answers, datagrams go to that hardware address. ARP requests for
+// this machine's address (RFC 826) are answered, because nothing else of the machine is alive.
 
 // MaxDump is the longest payload of a dump's datagram, in bytes.
 const MaxDump = nic.MaxFrame - 4 - payloadAt
 
-// DumpRoom is the room for a dump: the datagram to be sent, the frame that was received, and an answer to ARP.
+// DumpRoom is the memory for a dump: the datagram to send, the received frame, and an answer to
+// ARP.
 type DumpRoom struct {
 	frame frame
 	in    [nic.MaxFrame]byte
 	reply [arpSize]byte
 }
 
-// dumpAt is the address of the room. Panic path only, and while a boot sends what the one before has kept.
+// dumpAt is the address of the room. Panic path only, and while a boot sends what the previous one
+// has kept.
 var dumpAt uintptr
 
 func dumpRoom() *DumpRoom { return (*DumpRoom)(arch.Pointer(dumpAt)) }
@@ -41,8 +43,8 @@ const (
 	arpFirstByte = ipAt
 )
 
-// BeginDump makes datagrams of a dump possible, with room that is the caller's no more, and reports whether they
-// are. Panic path, and early context.
+// BeginDump enables datagrams of a dump, and reports whether they are possible. It takes over room
+// from the caller. Panic path, and early context.
 func BeginDump(room *DumpRoom) bool {
 	if !state.ready || state.broken {
 		return false
@@ -52,17 +54,18 @@ func BeginDump(room *DumpRoom) bool {
 	return true
 }
 
-// DumpPayload returns the room for the payload of the next one. Panic path.
+// DumpPayload returns the room for the payload of the next datagram. Panic path.
 func DumpPayload() []byte { return dumpRoom().frame.b[payloadAt : payloadAt+MaxDump] }
 
-// SendDump sends a datagram with n bytes of payload, and reports whether the card took it. Panic path.
+// SendDump sends a datagram with n bytes of payload, and reports whether the card took it. Panic
+// path.
 func SendDump(n int) bool {
 	f := &dumpRoom().frame
 	return f.send(n) || restart() && f.send(n)
 }
 
-// ReceiveDump returns the payload of a datagram that has come for the machine, or nil; more is true if
-// something had come, whatever it was. It holds until the next call. Panic path.
+// ReceiveDump returns the payload of a received datagram for the machine, or nil; more is true if
+// anything was received. The payload is valid until the next call. Panic path.
 func ReceiveDump() (payload []byte, more bool) {
 	in := &dumpRoom().in
 	n := nic.Receive(uintptr(unsafe.Pointer(in)), len(in))
@@ -72,7 +75,7 @@ func ReceiveDump() (payload []byte, more bool) {
 	return received(in[:n]), true
 }
 
-// received takes a frame.
+// received handles a frame.
 func received(b []byte) []byte {
 	if len(b) < arpSize {
 		return nil
@@ -104,7 +107,7 @@ func received(b []byte) []byte {
 	return udp[8:length]
 }
 
-// Heard says that what [ReceiveDump] has returned came from the receiver. Panic path.
+// Heard says that the last datagram of [ReceiveDump] came from the receiver. Panic path.
 func Heard() {
 	if state.config.Fixed {
 		return

@@ -7,8 +7,8 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/datagram"
 )
 
-// A frame that is ready but for what is in it: Ethernet (IEEE 802.3), IPv4 (RFC 791) and
-// UDP (RFC 768) headers in front of room for the payload.
+// A frame that lacks only its contents: Ethernet (IEEE 802.3), IPv4 (RFC 791) and UDP (RFC 768)
+// headers before room for the payload.
 
 // Offsets of headers in a frame, and of fields in headers.
 const (
@@ -28,23 +28,24 @@ const (
 	protocolUDP = 17
 )
 
-// maxPayload is what a datagram of log or trace holds at most, in bytes: Linux's netconsole sends no more.
+// maxPayload is the largest payload of a datagram of log or trace, in bytes: Linux's netconsole
+// sends no more.
 const maxPayload = datagram.MaxPayload
 
 const _ = uint(MaxDump - maxPayload)
 
-// frame is a frame in memory that the card can read: a global one. Its first eight bytes
-// are aligned, so that one store can change the destination (see setHardware).
+// frame is a frame in memory that the card can read: a global one. Its first eight bytes are
+// aligned, so that one store can change the destination (see setHardware).
 type frame struct {
 	_ [0]uint64
 	b [payloadAt + MaxDump]byte
 }
 
-// identification numbers the datagrams, for who puts fragments together.
-// Under the kernel lock; the panic path takes none.
+// identification numbers the datagrams, for whoever reassembles fragments. Under the kernel lock;
+// the panic path takes none.
 var identification uint16
 
-// prepare writes all that is the same in each datagram.
+// prepare writes everything that is the same in each datagram.
 func (f *frame) prepare(c *Config) {
 	b := &f.b
 	own := nic.Address()
@@ -65,11 +66,11 @@ func (f *frame) prepare(c *Config) {
 	put16(b[udpAt+2:], c.DestinationPort)
 }
 
-// port returns the port that the frame goes to, setPort changes it.
+// port returns the frame's destination port, setPort changes it.
 func (f *frame) port() uint16        { return uint16(f.b[udpAt+2])<<8 | uint16(f.b[udpAt+3]) }
 func (f *frame) setPort(port uint16) { put16(f.b[udpAt+2:], port) }
 
-// payload returns the room behind the headers.
+// payload returns the room after the headers.
 func (f *frame) payload() []byte { return f.b[payloadAt:] }
 
 // send sends the frame with n bytes of payload, and reports whether the card took it.
@@ -85,18 +86,16 @@ func (f *frame) send(n int) bool {
 	// The pseudo header: both addresses, the protocol, the length.
 	check := ^fold(sum(b[ipSource:]) + protocolUDP + uint64(len(b)-udpAt))
 	if check == 0 {
-		check = 0xffff // 0 says that there is none
+		check = 0xffff // 0 would mean no checksum
 	}
 	put16(b[udpCheck:], check)
 	return transmit(uintptr(unsafe.Pointer(f)), len(b))
 }
 
-// transmit is where frames go, and restart what may help when they do not. Never written but
-// by tests.
+// transmit sends a frame, and restart may help if that fails. Never written but by tests.
 var transmit, restart = nic.Send, nic.Restart
 
-// setHardware changes the destination, whole at any moment: a datagram may be sent by
-// whatever interrupts it.
+// setHardware changes the destination atomically: whatever interrupts it may send a datagram.
 func (f *frame) setHardware(h Hardware) {
 	v := uint64(f.b[6])<<48 | uint64(f.b[7])<<56
 	for i := range h {
@@ -105,7 +104,7 @@ func (f *frame) setHardware(h Hardware) {
 	*(*uint64)(unsafe.Pointer(f)) = v
 }
 
-// sum adds the 16-bit words of b, an odd last byte filled up with 0 (RFC 1071).
+// sum adds the 16-bit words of b, an odd last byte padded with 0 (RFC 1071).
 func sum(b []byte) (s uint64) {
 	i := 0
 	for ; i+1 < len(b); i += 2 {
@@ -117,7 +116,7 @@ func sum(b []byte) (s uint64) {
 	return s
 }
 
-// fold makes the ones' complement sum of 16 bits.
+// fold reduces a sum to 16 bits, in ones' complement.
 func fold(s uint64) uint16 {
 	for s>>16 != 0 {
 		s = s&0xffff + s>>16

@@ -2,31 +2,31 @@ package netconsole
 
 import "github.com/zeroframe/zeroframe/kernel/clock"
 
-// Log lines: all that goes to the console but traces, a datagram a line, as Linux sends a
-// message. The carriage return before a line feed stays at home. A line that is longer
-// than a datagram goes in several.
+// Log lines: everything that goes to the console except traces, one line a datagram, as Linux sends
+// a message. The carriage return before a line feed is left out. A line that is longer than a
+// datagram takes several.
 //
-// The extended format (a + in front of the option) is that of /dev/kmsg
-// (Documentation/ABI/testing/dev-kmsg): level, number, microseconds since boot, flags,
-// and behind a semicolon the text, in which what is not printable stands as \xHH. The
-// flag c marks a piece of a line that the next datagram goes on with. With an r behind the +
-// the kernel's version and a comma stand in front of it all.
+// The extended format (a + before the option) is that of /dev/kmsg
+// (Documentation/ABI/testing/dev-kmsg): level, number, microseconds since boot, flags, and after a
+// semicolon the text, in which unprintable bytes are written as \xHH. The flag c marks a piece of a
+// line that the next datagram continues. With an r after the +, the kernel's version and a comma
+// come first.
 
-// levelInfo is the level of all lines: who writes to the console says none.
+// levelInfo is the level of all lines, because the console's text has none.
 const levelInfo = '6'
 
-// line is the datagram under way. Under the kernel lock; the panic path takes none.
+// line is the current datagram. Under the kernel lock; the panic path takes none.
 var line struct {
 	frame  frame
 	n      int // bytes of payload so far, 0: nothing
 	flags  int // where the flag is, in the extended format
 	number uint64
-	held   bool // a carriage return, which may be that of a line's end
-	busy   bool // a byte is being put into it, or it is being sent
+	held   bool // a carriage return that may end the line
+	busy   bool // a byte is being added, or it is being sent
 }
 
-// Byte takes the next byte of the console. What is said in a trap that has interrupted it
-// is not sent: the line is in use. Any context, interrupts off.
+// Byte takes the next byte of the console. Text from a trap that interrupted it is not sent,
+// because the line is in use. Any context, interrupts off.
 func Byte(b byte) {
 	if !state.ready || state.capturing || line.busy {
 		return
@@ -49,20 +49,20 @@ func Byte(b byte) {
 	line.busy = false
 }
 
-// Flush sends the line that has been begun: the machine ends. Any context, interrupts off.
+// Flush sends the unfinished line, because the machine ends. Any context, interrupts off.
 func Flush() {
 	if state.ready && !line.busy && line.n > 0 {
 		if state.config.Extended {
 			line.frame.payload()[line.flags] = 'c'
 		}
-		line.busy = true // a fault in it shall not come again with the next try
+		line.busy = true // a fault in it must not repeat with the next try
 		sendLine()
 		line.busy = false
 	}
 }
 
-// add puts a byte of text into the datagram, and sends it when there is no room for
-// another one and a line feed.
+// add adds a byte of text to the datagram, and sends it when there is no room for another one and a
+// line feed.
 func add(b byte) {
 	p := line.frame.payload()
 	if line.n == 0 {
@@ -96,7 +96,7 @@ func end() {
 	sendLine()
 }
 
-// begin writes what stands before the text.
+// begin writes what comes before the text.
 func begin() {
 	if !state.config.Extended {
 		return
@@ -135,7 +135,7 @@ func number(v uint64) {
 	}
 }
 
-// sendLine sends the datagram and begins another. One that the card does not take is lost.
+// sendLine sends the datagram and begins another. If the card does not take it, it is lost.
 func sendLine() {
 	line.frame.send(line.n)
 	line.n = 0

@@ -8,12 +8,12 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/datagram"
 )
 
-// state is what both kinds of datagrams go by. Under the kernel lock; the panic path takes none.
+// state is used by both kinds of datagrams. Under the kernel lock; the panic path takes none.
 var state struct {
 	config    Config
 	ready     bool // datagrams can be sent
 	broken    bool // sending has failed for good
-	capturing bool // what goes to the console is a trace
+	capturing bool // the console's text is a trace
 
 	boot   uint64
 	build  [datagram.MaxBuild]byte
@@ -23,7 +23,7 @@ var state struct {
 	nRelease int
 }
 
-// Configure reads the options, nil where there is none. It returns what is wrong with
+// Configure reads the options; nil means that an option is missing. It returns what is wrong with
 // either, or "". Early context.
 func Configure(console, ip []byte) (wrongConsole, wrongIP string) {
 	c := &state.config
@@ -33,7 +33,7 @@ func Configure(console, ip []byte) (wrongConsole, wrongIP string) {
 	}
 	if console != nil {
 		if wrongConsole = c.readConsole(console); wrongConsole != "" {
-			c.Card = Hardware{} // others may use any
+			c.Card = Hardware{} // others may use any card
 		}
 	}
 	switch {
@@ -46,9 +46,9 @@ func Configure(console, ip []byte) (wrongConsole, wrongIP string) {
 	return wrongConsole, wrongIP
 }
 
-// Start begins to send, which a valid option wants, by a card that is up, and reports whether there
-// is memory for it. build is the ELF's build ID, boot a random number, release the kernel's version.
-// Early context, once, after [Configure] and nic.Init, before mem.Release.
+// Start begins to send, if a valid option asks for it, through a card that works, and reports
+// whether there is memory for it. build is the ELF's build ID, boot a random number, release the
+// kernel's version. Early context, once, after [Configure] and nic.Init, before mem.Release.
 func Start(build []byte, boot uint64, release string) bool {
 	if keptAt = mem.Contiguous(datagram.MaxTrace); keptAt == 0 {
 		return false
@@ -76,30 +76,29 @@ func Start(build []byte, boot uint64, release string) bool {
 // Ready reports whether datagrams are sent. Any context.
 func Ready() bool { return state.ready }
 
-// Broken reports whether a trace could not be sent, after which nothing more is. Any
-// context.
+// Broken reports whether a trace could not be sent; nothing is sent after that. Any context.
 func Broken() bool { return state.broken }
 
-// Options returns what the options say. Any context.
+// Options returns the options. Any context.
 func Options() Config { return state.config }
 
 // Boot returns the number of this boot in the datagrams of traces. Any context.
 func Boot() uint64 { return state.boot }
 
-// SetHardware sets the hardware address that datagrams go to. Goroutine context, any
-// time: each datagram has one address or the other.
+// SetHardware sets the hardware address that datagrams go to. Goroutine context, any time: each
+// datagram has either the old or the new address.
 func SetHardware(h Hardware) {
 	state.config.Hardware = h
 	line.frame.setHardware(h)
 	trace.frame.setHardware(h)
 }
 
-// netup is true in an image that has package net/netup, which answers to the other machines
-// of the network and finds out their hardware addresses. That package sets it in its
-// source, as nothing of it has run when it is asked for here. Never written.
+// netup is true in an image that contains package net/netup, which answers other machines of the
+// network and finds out their hardware addresses. That package sets it in its source, because none
+// of its code has run when it is read here. Never written.
 //
 //go:linkname netup
 var netup bool
 
-// Neighbor reports whether the image has that package. Any context.
+// Neighbor reports whether the image contains that package. Any context.
 func Neighbor() bool { return netup }

@@ -1,10 +1,10 @@
 package netconsole
 
-// The options, as Linux's Documentation/networking/netconsole.rst and
-// admin-guide/nfs/nfsroot.rst describe them. What is wrong with one is said by the text
-// that the functions here return, for the boot report.
+// The options, as in Linux's Documentation/networking/netconsole.rst and
+// admin-guide/nfs/nfsroot.rst. If one is wrong, the functions here return a text that says why, for
+// the boot report.
 
-// Ports where the option has none.
+// Ports that are used if the option has none.
 const (
 	defaultSource      = 6665
 	defaultDestination = 6666
@@ -22,7 +22,7 @@ type Hardware [6]byte
 // Broadcast is the address of all machines on the wire. Never written.
 var Broadcast = Hardware{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 
-// Config is what the options say.
+// Config is the result of the options.
 type Config struct {
 	On              bool // there is a valid netconsole=
 	Extended        bool // log lines have Linux's extended header
@@ -33,18 +33,18 @@ type Config struct {
 	DestinationPort uint16
 	Hardware        Hardware // Destination's, if Fixed
 	Fixed           bool     // the option says it
-	Card            Hardware // which card of this machine's; 0: any
+	Card            Hardware // the card of this machine to use; 0: any
 	Gateway         Address  // 0: none
-	Mask            Address  // 0: not known
+	Mask            Address  // 0: unknown
 }
 
-// ToMany reports whether a is the address of more than one machine: of a group, or of all on
-// this wire.
+// ToMany reports whether a is the address of more than one machine: of a group, or of all on this
+// wire.
 func (c *Config) ToMany(a Address) bool {
 	if isGroup(a) || a == (Address{255, 255, 255, 255}) {
 		return true
 	}
-	many := c.Mask[3] < 254 // with 31 bits of network there is no such address (RFC 3021)
+	many := c.Mask[3] < 254 // a network of 31 bits has no such address (RFC 3021)
 	for i := range a {
 		if a[i]&c.Mask[i] != c.Source[i]&c.Mask[i] || a[i]|c.Mask[i] != 255 {
 			many = false
@@ -56,8 +56,8 @@ func (c *Config) ToMany(a Address) bool {
 // isGroup reports whether a is the address of a multicast group.
 func isGroup(a Address) bool { return a[0]>>4 == 14 }
 
-// NextHop returns the address of the machine on this wire that takes datagrams for a:
-// itself or, if it is behind it, the gateway. Without a mask all others are.
+// NextHop returns the address of the machine on this wire that takes datagrams for a: a itself or,
+// if it is elsewhere, the gateway. Without a mask every other address is elsewhere.
 func (c *Config) NextHop(a Address) Address {
 	if c.Gateway.IsZero() || c.ToMany(a) {
 		return a
@@ -70,8 +70,8 @@ func (c *Config) NextHop(a Address) Address {
 	return a
 }
 
-// readIP reads the option ip=CLIENT:[SERVER]:[GATEWAY]:[NETMASK][:...]. SERVER and what
-// follows the mask mean nothing here.
+// readIP reads the option ip=CLIENT:[SERVER]:[GATEWAY]:[NETMASK][:...]. SERVER and everything after
+// the mask are ignored.
 func (c *Config) readIP(option []byte) (wrong string) {
 	p := parser{b: option}
 	var a, gateway, mask Address
@@ -107,7 +107,7 @@ func isMask(a Address) bool {
 	return ^v&(^v+1) == 0
 }
 
-// readConsole reads the option netconsole=. The own address of ip= is there already.
+// readConsole reads the option netconsole=. The own address of ip= has been read already.
 func (c *Config) readConsole(option []byte) (wrong string) {
 	p := parser{b: option}
 	c.Extended = p.take('+')
@@ -130,7 +130,7 @@ func (c *Config) readConsole(option []byte) (wrong string) {
 	if !p.take('/') {
 		return "want a / behind this machine's address" + form
 	}
-	// There is one card in use, whatever its name; a hardware address says which.
+	// Only one card is used, whatever its name; a hardware address selects it.
 	start, colon := p.pos, false
 	for ; !p.end() && !p.at(','); p.pos++ {
 		colon = colon || p.at(':')
@@ -166,7 +166,7 @@ func (c *Config) readConsole(option []byte) (wrong string) {
 	return ""
 }
 
-// form ends what is said of an error.
+// form ends the text of an error.
 const form = " (netconsole=[+[r]][SRCPORT]@SRCIP/[DEV],[DSTPORT]@DSTIP/[DSTMAC])"
 
 // parser reads an option from left to right.

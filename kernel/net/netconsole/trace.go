@@ -5,13 +5,13 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/datagram"
 )
 
-// Traces. The bytes of a trace are kept while it is written to the console, and sent when
-// it has been: what is on the serial line is safe before anything here is tried. When the
-// panic path faults, what the next stage writes is kept behind what there is, and all is
-// sent as one. When the fault was in the sending itself, nothing more is sent: the
-// console has the traces, and the stages come to their end.
+// Traces. The bytes of a trace are kept while it is written to the console, and sent afterwards, so
+// that the trace is safe on the serial line before anything here is tried. When the panic path
+// faults, the next stage's output is appended, and everything is sent as one. If the fault was in
+// the sending itself, nothing more is sent: the console has the traces, and the stages come to an
+// end.
 
-// trace is what is to be sent: the first n bytes of what kept returns. Panic path only.
+// trace is what will be sent: the first n bytes of what kept returns. Panic path only.
 var trace struct {
 	frame   frame
 	n       int
@@ -20,13 +20,13 @@ var trace struct {
 	sending bool
 }
 
-// keptAt is where there is memory for a trace: MaxTrace bytes. Set once at boot.
+// keptAt is the address of the memory for a trace: MaxTrace bytes. Set once at boot.
 var keptAt uintptr
 
 func kept() *[datagram.MaxTrace]byte { return (*[datagram.MaxTrace]byte)(arch.Pointer(keptAt)) }
 
-// Begin says that a stage of the panic path, perhaps the first, begins to write a trace. Kernel
-// context.
+// Begin says that a stage of the panic path, the first or a later one, begins to write a trace.
+// Kernel context.
 func Begin(first bool) {
 	if !state.ready {
 		return
@@ -56,8 +56,8 @@ func Keep(b byte) {
 	}
 }
 
-// End says that the stage has written its trace, and reports whether there is one to
-// [Send]. Kernel context.
+// End says that the stage has written its trace, and reports whether there is one for [Send].
+// Kernel context.
 func End() bool {
 	if !state.capturing {
 		return false
@@ -67,15 +67,15 @@ func End() bool {
 	return trace.sending
 }
 
-// Send sends the trace, and behind it the line that it interrupted. Kernel context.
+// Send sends the trace, and then the line that it interrupted. Kernel context.
 func Send() {
 	trace.seq++
 	sendAs(state.build[:state.nBuild], state.boot, trace.seq)
 }
 
-// SendAs is Send for a trace that another boot has left, under the number that it had there;
-// without one, seq being 0, it gets one of this boot. The trace says itself of which build it
-// is. Early and kernel context.
+// SendAs is Send for a trace of an earlier boot, under the number that it had there; if seq is 0 it
+// had none, and gets one of this boot. The trace itself says of which build it is. Early and kernel
+// context.
 func SendAs(boot uint64, seq uint32) {
 	if seq == 0 {
 		trace.seq++
@@ -84,8 +84,8 @@ func SendAs(boot uint64, seq uint32) {
 	sendAs(nil, boot, seq)
 }
 
-// Sent returns the number of this boot and that of its latest trace that was sent, or is kept
-// and will be; seq is 0 if there is none. Kernel context.
+// Sent returns the number of this boot and that of its latest trace that was sent, or is kept and
+// will be; seq is 0 if there is none. Kernel context.
 func Sent() (boot uint64, seq uint32) {
 	switch {
 	case !state.ready:
@@ -115,8 +115,8 @@ func sendAs(build []byte, boot uint64, seq uint32) {
 	trace.sending = false
 }
 
-// sendPart sends a datagram of n bytes. A card that does not take it gets a second
-// chance: a crash may have left it in the middle of something.
+// sendPart sends a datagram of n bytes. If the card does not take it, it gets a second chance,
+// because a crash may have left it in the middle of something.
 func sendPart(n int) {
 	if !trace.frame.send(n) && !(restart() && trace.frame.send(n)) {
 		state.ready, state.broken = false, true

@@ -11,27 +11,26 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/net/netconsole"
 )
 
-// neighbor is the machine as others on its wire see it. What comes from them is not
-// believed but for what it asks, and for the hardware address of the next hop, of which
-// ARP knows no proof.
+// neighbor is the machine as others on its wire see it. Of their frames, only the requests are
+// believed, and the hardware address of the next hop, for which ARP has no proof.
 type neighbor struct {
 	own      netconsole.Address
 	hardware netconsole.Hardware
-	hop      netconsole.Address // whose hardware address is wanted; 0: none's
+	hop      netconsole.Address // whose hardware address is wanted; 0: nobody's
 	echo     bool               // option echo=
 }
 
 // echoPort is the UDP port of the echo service (RFC 862).
 const echoPort = 7
 
-// ownPorts is where the ports begin that belong to no service. A datagram with a forged source
-// must not set two services to answer each other (CA-1996-01).
+// ownPorts is the first port that belongs to no service. A datagram with a forged source must not
+// make two services answer each other (CA-1996-01).
 const ownPorts = 1024
 
 func text(a netconsole.Address) net.IP { return net.IP(a[:]) }
 
-// request returns an ARP request for an address. One for the own address is an
-// announcement (RFC 5227).
+// request returns an ARP request for an address. A request for the own address is an announcement
+// (RFC 5227).
 func (n *neighbor) request(a netconsole.Address) []byte {
 	return serialize(
 		&layers.Ethernet{SrcMAC: n.hardware[:], DstMAC: netconsole.Broadcast[:], EthernetType: layers.EthernetTypeARP},
@@ -49,9 +48,9 @@ func (n *neighbor) arp(operation uint16, hardware, address []byte) *layers.ARP {
 	}
 }
 
-// handle returns what to answer to a frame, or nil, and the hardware address of the next
-// hop if the frame tells it. The card has seen to the frame's own checksum; those within
-// are looked at here, as on Linux: an answer would make what was damaged on the way whole.
+// handle returns the answer to a frame, or nil, and the hardware address of the next hop if the
+// frame tells it. The card has checked the frame's own checksum; those inside are checked here, as
+// on Linux, because an answer would turn damaged data into valid data.
 func (n *neighbor) handle(frame []byte) (answer []byte, hop *netconsole.Hardware) {
 	var eth layers.Ethernet
 	var arp layers.ARP
@@ -93,16 +92,16 @@ func (n *neighbor) handle(frame []byte) (answer []byte, hop *netconsole.Hardware
 	return nil, nil
 }
 
-// forUs reports whether a packet is whole, and from one machine to this one alone.
+// forUs reports whether a packet is intact, and from one machine to this one alone.
 func (n *neighbor) forUs(ip *layers.IPv4) bool {
 	from := ip.SrcIP.To4()
-	return ip.Version == 4 && binary.BigEndian.Uint16(ip.Contents[2:]) != 0 && // the parser makes a length of 0 right
+	return ip.Version == 4 && binary.BigEndian.Uint16(ip.Contents[2:]) != 0 && // the parser corrects a length of 0
 		intact(ip.Contents) && bytes.Equal(ip.DstIP.To4(), n.own[:]) && from != nil && from[0] != 0 && from[0] < 224 && !bytes.Equal(from, n.own[:]) &&
 		ip.FragOffset == 0 && ip.Flags&layers.IPv4MoreFragments == 0
 }
 
-// intact reports whether the Internet checksum (RFC 1071) over all parts is right, of which
-// only the last may have an odd length.
+// intact reports whether the Internet checksum (RFC 1071) over all parts is right; only the last
+// may have an odd length.
 func intact(parts ...[]byte) bool {
 	sum := uint32(0)
 	for _, b := range parts {
@@ -119,17 +118,16 @@ func intact(parts ...[]byte) bool {
 	return sum == 0xffff
 }
 
-// intactUDP reports whether a datagram says its length, and has the right checksum or none
-// (RFC 768).
+// intactUDP reports whether a datagram has its length, and the right checksum or none (RFC 768).
 func intactUDP(ip *layers.IPv4, udp *layers.UDP) bool {
 	if udp.Length == 0 {
-		return false // which the parser takes for a jumbogram of IPv6
+		return false // the parser takes it for a jumbogram of IPv6
 	}
 	pseudo := append(bytes.Clone(ip.Contents[12:20]), 0, byte(ip.Protocol), byte(udp.Length>>8), byte(udp.Length))
 	return udp.Checksum == 0 || intact(pseudo, udp.Contents, udp.Payload)
 }
 
-// handleARP answers a request for the own address, and takes in who the next hop is.
+// handleARP answers a request for the own address, and learns the next hop's hardware address.
 func (n *neighbor) handleARP(arp *layers.ARP) (answer []byte, hop *netconsole.Hardware) {
 	if arp.AddrType != layers.LinkTypeEthernet || arp.Protocol != layers.EthernetTypeIPv4 ||
 		len(arp.SourceHwAddress) != len(n.hardware) || len(arp.SourceProtAddress) != len(n.own) ||
@@ -151,7 +149,7 @@ func (n *neighbor) handleARP(arp *layers.ARP) (answer []byte, hop *netconsole.Ha
 func serialize(l ...gopacket.SerializableLayer) []byte {
 	b := gopacket.NewSerializeBuffer()
 	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, l...); err != nil {
-		return nil // an address of another length, which a packet cannot have brought here
+		return nil // an address of another length, which no packet can have
 	}
 	return b.Bytes()
 }

@@ -22,7 +22,7 @@ const device = "/dev/nic0"
 func init() {
 	c := netconsole.Options()
 	if !nic.Up() || c.Source.IsZero() {
-		return // under another kernel, too
+		return // e.g. under another kernel
 	}
 	echo, _ := option.Word("echo")
 	n := &neighbor{own: c.Source, hardware: nic.Address(), echo: echo == 1}
@@ -55,14 +55,14 @@ func (n *neighbor) serve() {
 		if hop != nil {
 			select {
 			case learned <- *hop:
-			default: // the one before has not been looked at yet, and will do
+			default: // the previous one has not been read yet, and will do
 			}
 		}
 	}
 }
 
-// How often the next hop is asked for: at first, when it is known, and how often before
-// a person is told.
+// How often the next hop is asked for: at first, when it is known, and how many times before a
+// person is told.
 const (
 	askEvery     = time.Second
 	refreshEvery = time.Minute
@@ -71,7 +71,7 @@ const (
 
 // ask keeps the hardware address of the next hop up to date.
 func (n *neighbor) ask(f *os.File, learned <-chan netconsole.Hardware) {
-	f.Write(n.request(n.own)) // that switches and neighbours learn where this machine is
+	f.Write(n.request(n.own)) // tells switches and neighbours where this machine is
 	if n.hop.IsZero() {
 		return
 	}

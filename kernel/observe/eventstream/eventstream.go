@@ -7,10 +7,10 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/stream"
 )
 
-// PieceSize is the most bytes of data that leave in one piece.
+// PieceSize is the largest number of bytes of data in one piece.
 const PieceSize = stream.PieceSize
 
-// MaxFiles is how many records of programs may be open at once.
+// MaxFiles is the largest number of programs' records that are open at once.
 const MaxFiles = 2
 
 // Under the kernel lock; the panic path takes none.
@@ -40,15 +40,14 @@ func Configure(port []byte) (wrong string) {
 	return ""
 }
 
-// Begin starts a record of the kernel's. A record that has been begun before and not
-// ended is cut. Early and kernel context.
+// Begin starts a record of the kernel. An unfinished record is cut. Early and kernel context.
 func Begin(kind string) *stream.Writer {
 	begin(&kernels, kind)
 	return &kernels
 }
 
-// Busy reports whether a record of the kernel's has begun and not ended: who has interrupted
-// that must not begin another. Any context.
+// Busy reports whether a record of the kernel has begun and not ended: whoever has interrupted that
+// must not begin another. Any context.
 func Busy() bool { return kernels.Open() }
 
 func begin(w *stream.Writer, kind string) {
@@ -65,7 +64,7 @@ func out(piece []byte) {
 	}
 }
 
-// Flush waits until all is sent. Any context.
+// Flush waits until everything is sent. Any context.
 func Flush() {
 	if second {
 		com2.Flush()

@@ -15,8 +15,7 @@ type file struct {
 	kindLen int
 }
 
-// Open returns the number of a file for a record to come; false if all are open. Kernel
-// context.
+// Open returns the number of a file for a new record; false if all are in use. Kernel context.
 func Open() (n int, ok bool) {
 	for i := range files {
 		if f := &files[i]; !f.open {
@@ -27,8 +26,8 @@ func Open() (n int, ok bool) {
 	return 0, false
 }
 
-// Write takes the next bytes of a file, first the kind with a line feed behind it. It
-// reports false if the kind is none. Kernel context.
+// Write takes the next bytes of a file, first the kind followed by a line feed. It returns false if
+// the kind is invalid. Kernel context.
 func Write(n int, b []byte) bool {
 	f := &files[n]
 	for i, c := range b {
@@ -49,7 +48,7 @@ func Write(n int, b []byte) bool {
 	return true
 }
 
-// inKind reports whether a kind may have the byte.
+// inKind reports whether a kind may contain the byte.
 func inKind(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_'
 }
@@ -62,8 +61,7 @@ func Close(n int) {
 	files[n].open = false
 }
 
-// CloseAll closes the files that are open: the program has ended, which closes them on
-// Linux, too. Kernel context.
+// CloseAll closes the open files when the program has ended, as Linux does. Kernel context.
 func CloseAll() {
 	for n := range files {
 		if files[n].open {

@@ -1,17 +1,17 @@
-// Package fuzzworker lets a test binary on this kernel be the worker of a fuzzing coordinator
-// that runs on the host. zf test -fuzz links it.
+// Package fuzzworker lets a test binary on this kernel be the worker of a fuzzing coordinator that
+// runs on the host. zf test -fuzz links it.
 //
-// Go's fuzzing engine (internal/fuzz) starts its workers as processes, and hands each a pipe
-// for calls, one for answers, and a file that both have mapped, as descriptors 3, 4 and 5.
-// Here the file is a window (kernel/window.go): the coordinator's side of it is kept the same
-// by the host, which still reads it when this machine has died. The calls and answers, each a
-// line of JSON, go by a second window:
+// Go's fuzzing engine (internal/fuzz) starts its workers as processes, and gives each a pipe for
+// calls, one for answers, and a file that both map, as descriptors 3, 4 and 5. Here the file is a
+// window (kernel/window.go): the host keeps the coordinator's side of it up to date, and can still
+// read it when this machine has died. The calls and answers, each a line of JSON, go through a
+// second window:
 //
 //	word 0   number of the latest call      word 1   its length in bytes
 //	word 2   number of the latest answer    word 3   its length
 //	page 1   the call, in the first half of what is left; the answer, in the second
 //
-// A number is written last, so that what it counts is there. There is one call at a time.
+// A number is written last, after what it counts. There is one call at a time.
 //
 // Goroutine context.
 package fuzzworker
@@ -29,7 +29,7 @@ const (
 	calls  = "/dev/fuzz-calls"
 )
 
-// poll is how often it is looked whether there is a call, while there is nothing else to do.
+// poll is how often to check for a call while there is nothing else to do.
 const poll = 200 * time.Microsecond
 
 func init() {
@@ -38,14 +38,14 @@ func init() {
 	}
 }
 
-// worker is what the calls and answers pass through.
+// worker is the path of the calls and answers.
 type worker struct {
 	words        *[4]atomic.Uint64
 	call, answer []byte
 	to, from     int // the engine's pipes
 }
 
-// open makes the engine's descriptors. ok is false on a machine that has no windows.
+// open makes the engine's descriptors. ok is false on a machine without windows.
 func open() (w worker, ok bool) {
 	window, err := syscall.Open(calls, syscall.O_RDWR, 0)
 	if err != nil {
@@ -73,7 +73,7 @@ func open() (w worker, ok bool) {
 	return w, true
 }
 
-// high moves a descriptor to where it is in nobody's way.
+// high moves a descriptor out of the way.
 func high(fd int) int {
 	const first = 100
 	n, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_DUPFD_CLOEXEC, first)

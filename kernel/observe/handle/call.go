@@ -7,8 +7,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/ascii"
 )
 
-// How goroutines reach the log: by a system call that Linux does not have, so that the
-// kernel finds their stack as it does for any call.
+// How goroutines reach the log: through a system call that Linux does not have, so that the kernel
+// finds their stack as it does for any call.
 
 // Call is the number of the system call: its first argument is one of the op
 // constants.
@@ -26,10 +26,9 @@ func call(op, a, b, c, d uintptr) (result uintptr) { return arch.Syscall(Call, o
 // logCall is Log for a goroutine.
 func logCall(e Event, k Kind, key, size uintptr) { call(opLog, uintptr(e), uintptr(k), key, size) }
 
-// NewKind returns a kind of the program's own with that name, at most [MaxName] bytes;
-// the same one for equal names. It returns 0, a kind that is never logged, if the option
-// record= does not name "user" or "all", and if there are [MaxKinds] already. Any
-// context.
+// NewKind returns a kind of the program's own with that name, at most [MaxName] bytes; equal names
+// give the same kind. It returns 0, a kind that is never logged, if the option record= names
+// neither "user" nor "all", and if there are already [MaxKinds]. Any context.
 func NewKind(name string) Kind {
 	if !On() || len(name) == 0 {
 		return 0
@@ -40,10 +39,10 @@ func NewKind(name string) Kind {
 	return Kind(call(opNewKind, uintptr(unsafe.Pointer(unsafe.StringData(name))), uintptr(len(name)), 0, 0))
 }
 
-// Dump sends a snapshot, if anything is logged: a record of the kind [SnapshotKind], which
-// `zf run -handles FILE` keeps; and the heap profile, if the option memprofile= is on. The
-// profile has what was freed up to the garbage collection before the last, so who wants it
-// exact calls runtime.GC twice before. Any context.
+// Dump sends a snapshot, if anything is logged: a record of the kind [SnapshotKind], which `zf run
+// -handles FILE` keeps; and the heap profile, if the option memprofile= is on. The profile contains
+// what was freed up to the garbage collection before the last, so call runtime.GC twice before for
+// an exact one. Any context.
 func Dump() {
 	switch {
 	case !On() && !heapWanted:
@@ -54,7 +53,7 @@ func Dump() {
 	}
 }
 
-// Answer answers the system call. name is what NameArgument has told of. Kernel context.
+// Answer answers the system call. name is the name that NameArgument found. Kernel context.
 func Answer(op, a, b, c, d uintptr, name []byte) (result int64) {
 	const invalid = -22 // EINVAL
 	switch op {
@@ -76,8 +75,7 @@ func Answer(op, a, b, c, d uintptr, name []byte) (result int64) {
 	return 0
 }
 
-// NameArgument returns where the name is that a call has, for which Answer wants it. n is
-// 0 if it has none.
+// NameArgument returns where a call's name is, which Answer needs. n is 0 if it has none.
 func NameArgument(op, a, b uintptr) (at, n uintptr) {
 	if op != opNewKind {
 		return 0, 0

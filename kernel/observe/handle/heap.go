@@ -6,11 +6,11 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/observe/eventstream"
 )
 
-// The heap profile of Go's runtime, as a record: it is read where the runtime keeps it, so
-// it can be had at any time, from a dead program too.
+// The heap profile of Go's runtime, as a record. It is read from the runtime's memory, so it is
+// available at any time, even from a dead program.
 
-// HeapKind is the kind of the record. It holds (tools/handle/heap.go reads it), with
-// numbers and strings as tracer/stream writes them:
+// HeapKind is the kind of the record. It holds (tools/handle/heap.go reads it), with numbers and
+// strings as tracer/stream writes them:
 //
 //	"zfheap2\n"
 //	string    the image's build ID, as bytes
@@ -21,19 +21,20 @@ import (
 //	          then to now; number of return addresses; these
 //	0         at the end
 //
-// What was allocated since that collection and is garbage by now, nobody knows: it is not freed.
+// Objects that were allocated since that collection and are garbage by now are not known: they do
+// not count as freed.
 const HeapKind = "heap"
 
 const heapMagic = "zfheap2\n"
 
-// maxHeapStacks bounds what is believed of the list's length.
+// maxHeapStacks bounds the length of the list that is believed.
 const maxHeapStacks = 1 << 20
 
-// heapWanted is set while the profile is sent with snapshots. Set once at boot.
+// heapWanted is set if the profile is sent with snapshots. Set once at boot.
 var heapWanted bool
 
-// SendHeaps has each snapshot followed by the heap profile, whether anything is logged or
-// not. Early context.
+// SendHeaps makes the heap profile follow each snapshot, whether anything is logged or not. Early
+// context.
 func SendHeaps() { heapWanted = true }
 
 // sendHeap sends the heap profile, if it is wanted.

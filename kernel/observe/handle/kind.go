@@ -5,7 +5,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
-// Kind says what a key is the name of.
+// Kind says what a key names.
 type Kind uint8
 
 // The kinds of the kernel.
@@ -14,14 +14,14 @@ const (
 	Pages Kind = iota + 1
 	// Maps are mappings of the program's address space. The key is the address.
 	Maps
-	// FDs are file descriptors. The key is the number; the size of an Open says what is
-	// open there, as one of the File constants.
+	// FDs are file descriptors. The key is the number; the size of an Open says what is open, as
+	// one of the File constants.
 	FDs
 	// Threads are threads of the program. The key is the thread's number.
 	Threads
-	// Timers are timers that are set, and sleeps. The key is one of the interval timers'
-	// numbers, TimerPOSIX + a timer's or TimerSleep + a thread's; the size is the time in
-	// ns from the Open until it runs out.
+	// Timers are timers that are set, and sleeps. The key is one of the interval timers' numbers,
+	// TimerPOSIX + a timer's or TimerSleep + a thread's; the size is the time in ns from the Open
+	// until the timer expires.
 	Timers
 	// Futexes are waits for a futex. The key is the word's address. Several threads may
 	// wait for one.
@@ -32,13 +32,13 @@ const (
 )
 
 const (
-	// MaxKinds is the number of kinds, the program's own among them.
+	// MaxKinds is the number of kinds, including the program's own.
 	MaxKinds = 32
-	// MaxName is the most bytes in the name of a kind.
+	// MaxName is the largest number of bytes in the name of a kind.
 	MaxName = 24
 )
 
-// What a descriptor is open on: sizes of FDs.
+// What a descriptor is open on: the sizes of FDs.
 const (
 	FileTerminal = iota + 1
 	FileNode     // a file or folder
@@ -55,7 +55,7 @@ const (
 	FileProcess
 )
 
-// What is added to a number for a key of Timers.
+// Offsets that are added to a number for a key of Timers.
 const (
 	TimerPOSIX = 1 << 16 // to that of a timer of timer_create
 	TimerSleep = 1 << 24 // to that of a thread that sleeps
@@ -66,16 +66,16 @@ type Event uint8
 
 // The events.
 const (
-	// Open: it is in use from now on, with that size. If it was already, its size and
-	// who opened it are new.
+	// Open: it is in use from now on, with that size. If it already was, its size and opener are
+	// replaced.
 	Open Event = iota + 1
-	// Close: it is not in use any more.
+	// Close: it is no longer in use.
 	Close
-	// Note: something else, which is worth its place in the ring.
+	// Note: something else that deserves a place in the ring.
 	Note
 
-	// Double and Stray are what the log makes of a Close: of what was closed before, and
-	// of what it does not know.
+	// Double and Stray are what the log turns a Close into: of something that was closed before,
+	// and of something that it does not know.
 	Double
 	Stray
 )
@@ -94,8 +94,8 @@ var kernelKinds = [own]struct{ word, name string }{
 // on has bit k set when kind k is logged. Under the kernel lock.
 var on uint32
 
-// wanted is what on will be when the log has memory. Bit 0 stands for the program's own.
-// Set once at boot.
+// wanted is the value of on once the log has memory. Bit 0 stands for the program's own kinds. Set
+// once at boot.
 var wanted uint32
 
 // Logs reports whether events of a kind are logged. Any context.
@@ -104,14 +104,14 @@ func Logs(k Kind) bool { return on&(1<<(k&(MaxKinds-1))) != 0 }
 // On reports whether any kind is logged. Any context.
 func On() bool { return on != 0 }
 
-// names are those of the program's kinds. Under the kernel lock.
+// names are the names of the program's kinds. Under the kernel lock.
 var (
 	names    [MaxKinds][MaxName]byte
 	nameLens [MaxKinds]uint8
 	numKinds = own
 )
 
-// Name returns the name of a kind, nothing if there is no such kind. Any context.
+// Name returns the name of a kind, empty if there is no such kind. Any context.
 //
 //go:noinline
 func Name(k Kind) []byte {
@@ -125,8 +125,8 @@ func Name(k Kind) []byte {
 	return nil
 }
 
-// Select reads the value of the option record=: words parted by commas. It returns the
-// first that is none. Early context.
+// Select reads the value of the option record=: words separated by commas. It returns the first
+// word that is invalid. Early context.
 func Select(words []byte) (wrong []byte) {
 	for len(words) > 0 {
 		n := 0
@@ -158,8 +158,8 @@ func Select(words []byte) (wrong []byte) {
 // Wanted reports whether Select has chosen a kind. Early context.
 func Wanted(k Kind) bool { return wanted&(1<<k) != 0 }
 
-// newKind gives a kind of the program's a name, or finds it; 0 if there is none left or
-// those kinds are not logged.
+// newKind gives a kind of the program's a name, or finds the existing one; 0 if there is none left
+// or those kinds are not logged.
 func newKind(name []byte) Kind {
 	percpu.AssertLocked()
 	name = name[:min(len(name), MaxName)]

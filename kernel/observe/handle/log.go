@@ -22,39 +22,38 @@ type event struct {
 
 const eventSize = unsafe.Sizeof(event{})
 
-// MinRing is the least number of bytes of a ring.
+// MinRing is the smallest size of a ring in bytes.
 const MinRing = 64 * eventSize
 
 // Under the kernel lock.
 var (
 	ring     uintptr // address of the events
-	ringSize uint64  // how many there is room for
-	events   uint64  // how many there have been
+	ringSize uint64  // number of events that fit
+	events   uint64  // number of events so far
 
 	noting bool // an event is being logged
 )
 
-// Memory is what Start needs, all zero.
+// Memory is the memory that Start needs, all zero.
 type Memory struct {
 	Ring, RingBytes   uintptr // for the latest events, MinRing or more
 	Table, TableBytes uintptr // for what is open, EntryBytes for each
 }
 
-// Start gives the log its memory and begins to log what Select has chosen. The stacks
-// go to the depot of package stackid. Early context.
+// Start gives the log its memory and begins to log the kinds of Select. The stacks go to the depot
+// of package stackid. Early context.
 func Start(m *Memory) {
 	ring, ringSize = m.Ring, uint64(m.RingBytes/eventSize)
 	setTable(m.Table, m.TableBytes)
 	on = wanted &^ 1
 	if wanted&1 != 0 {
-		on |= 1 << (MaxKinds - 1) // On, though none of these kinds has a name yet
+		on |= 1 << (MaxKinds - 1) // for On, though none of these kinds has a name yet
 	}
 }
 
-// Log notes that an event has happened to the key of a kind, if the kind is logged. The
-// stack is that of the goroutine for which the kernel works, or that calls. size is in
-// bytes, or what the kind says. Any context: a goroutine's call is a system call, and can
-// log the kinds of [NewKind] alone.
+// Log logs an event of the key of a kind, if the kind is logged. The stack is that of the goroutine
+// for which the kernel works, or that calls. size is in bytes, or what the kind says. Any context:
+// a goroutine's call is a system call, and can log only the kinds of [NewKind].
 func Log(e Event, k Kind, key, size uintptr) {
 	if !Logs(k) {
 		return
@@ -66,15 +65,15 @@ func Log(e Event, k Kind, key, size uintptr) {
 	note(e, k, key, size, 0)
 }
 
-// LogWait is Log for a key that several threads may have open, for the one with that
-// number. Kernel context.
+// LogWait is Log for a key that several threads may have open, for the thread with that number.
+// Kernel context.
 func LogWait(e Event, k Kind, key, size uintptr, thread int32) {
 	if Logs(k) {
 		note(e, k, key, size, uint16(thread))
 	}
 }
 
-// note logs an event. owner tells apart what has the same key.
+// note logs an event. owner distinguishes entries with the same key.
 func note(e Event, k Kind, key, size uintptr, owner uint16) {
 	percpu.AssertLocked()
 	noting = true

@@ -2,8 +2,8 @@ package handle
 
 import "github.com/zeroframe/zeroframe/kernel/percpu"
 
-// Mappings. A part of one can be unmapped, or mapped anew, and one call can take the ends
-// of two; what is left of a mapping is still from who made it.
+// Mappings. Part of one can be unmapped, or mapped again, and one call can remove the ends of two;
+// what is left of a mapping still belongs to whoever made it.
 
 // closeMaps unmaps the bytes from the event's key on.
 func closeMaps(ev *event) {
@@ -11,7 +11,7 @@ func closeMaps(ev *event) {
 	if cutMaps(ev) {
 		return
 	}
-	// None of it was mapped. Has it been?
+	// Nothing of it was mapped. Had it been?
 	for i := latest; i != 0; {
 		e := entryAt(i)
 		if e.kind == Maps && e.key < ev.key+ev.size && ev.key < e.key+e.size {
@@ -24,8 +24,8 @@ func closeMaps(ev *event) {
 	kinds[Maps].strays++
 }
 
-// cutMaps takes the bytes of an event out of all mappings that are open. It reports
-// whether there were any. A mapping that goes as a whole counts as closed.
+// cutMaps removes the bytes of an event from all open mappings. It reports whether there were any.
+// A mapping that is removed as a whole counts as closed.
 func cutMaps(ev *event) (any bool) {
 	percpu.AssertLocked()
 	lo, hi := ev.key, ev.key+ev.size
@@ -47,7 +47,7 @@ func cutMaps(ev *event) (any bool) {
 			if end > hi {
 				part(e, hi, end)
 			}
-		default: // its beginning goes
+		default: // its beginning is removed
 			s.bytes -= hi - at
 			unhash(i)
 			if old := lookUp(Maps, hi, 0); old != 0 {
@@ -62,12 +62,12 @@ func cutMaps(ev *event) (any bool) {
 	return any
 }
 
-// part makes the end of a mapping one of its own.
+// part makes the end of a mapping a mapping of its own.
 func part(from *entry, lo, hi uint64) {
 	percpu.AssertLocked()
 	i := lookUp(Maps, lo, 0)
 	if i != 0 {
-		unlink(i) // closed: what lies there is open in from
+		unlink(i) // closed: that memory is open in from
 	} else {
 		if i = take(); i == 0 {
 			overflow++
@@ -83,8 +83,8 @@ func part(from *entry, lo, hi uint64) {
 	kinds[Maps].grow(hi - lo)
 }
 
-// lose keeps the place of a removed entry for the next one: it goes to the closed ones,
-// under a key that nothing has.
+// lose keeps the place of a removed entry for the next one: it joins the closed ones, under a key
+// that nothing has.
 func lose(i uint32) {
 	e := entryAt(i)
 	e.kind, e.key, e.size, e.owner = 0, uint64(i), 0, 0

@@ -8,8 +8,8 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/stream"
 )
 
-// SnapshotKind is the kind of the record that a snapshot is. Package tools/handle reads
-// it; a number is one as [stream.Writer.Uvarint] writes it, a string as its String does:
+// SnapshotKind is the kind of a snapshot's record. Package tools/handle reads it; numbers have the
+// form of [stream.Writer.Uvarint], strings that of its String:
 //
 //	"zfres1\n"
 //	string    why it was sent: "exit", "death", "program", ...
@@ -29,14 +29,14 @@ import (
 //	          numbers: event, kind, key, size, time, stack, thread
 //	number    of bytes, then the stack depot's image (tracer/depot.Read)
 //
-// Of a time, each is told as the distance to the one before in the same list, as
-// Varint does; the first as the distance to 0.
+// A time is written as the distance from the previous one in the same list, in the form of Varint;
+// the first as the distance from 0.
 const SnapshotKind = "resource"
 
 const magic = "zfres1\n"
 
-// sending is set while a snapshot is sent: should that fault, the crash that follows
-// sends none. Under the kernel lock; the panic path takes none.
+// sending is set while a snapshot is sent: if that faults, the crash that follows sends none. Under
+// the kernel lock; the panic path takes none.
 var sending bool
 
 // buildID is the image's. Set once at boot.
@@ -45,7 +45,7 @@ var (
 	buildIDLen int
 )
 
-// SetBuildID tells the image's build ID, of which 64 bytes are kept. Early context.
+// SetBuildID sets the image's build ID, of which 64 bytes are kept. Early context.
 func SetBuildID(id []byte) {
 	buildIDLen = min(len(id), len(buildID))
 	for i := range buildIDLen {
@@ -53,9 +53,9 @@ func SetBuildID(id []byte) {
 	}
 }
 
-// Send sends a snapshot, if anything is logged, and the heap profile, if it is wanted. It
-// does nothing while the log is at work or another one is being sent, whom an NMI has
-// interrupted. Early and kernel context.
+// Send sends a snapshot, if anything is logged, and the heap profile, if it is wanted. It does
+// nothing if an NMI has interrupted the log, or the sending of another snapshot. Early and kernel
+// context.
 func Send(reason string) {
 	if !On() && !heapWanted || sending || noting {
 		return
@@ -169,8 +169,8 @@ func writeEvents(w *stream.Writer) {
 	}
 }
 
-// at writes when, from where and by which thread something happened; last is the time
-// before, and what it returns the next one's.
+// at writes when, from where and by which thread something happened; last is the previous time, and
+// it returns the new one.
 func at(w *stream.Writer, time uint64, stack uint32, thread uint16, last uint64) uint64 {
 	w.Varint(int64(time - last))
 	w.Uvarint(uint64(stack))

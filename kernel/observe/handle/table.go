@@ -7,11 +7,10 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
-// The table of what is open, and of what was closed last. Entries are numbered from 1; 0
-// is none. Each is found by its kind, key and owner through a bucket's list. The open
-// ones of a kind are in a list of their own, newest first; the closed ones are in the
-// order of their closing, and the one that was closed first gives its place to the next
-// that is opened when no other is free.
+// The table of what is open, and of what was closed last. Entries are numbered from 1; 0 is none.
+// Each is found by its kind, key and owner through a bucket's list. The open ones of a kind are in
+// a list of their own, newest first; the closed ones are in the order of their closing, and the one
+// that was closed first is reused when no other entry is free.
 
 type entry struct {
 	key, size       uint64
@@ -28,7 +27,7 @@ type entry struct {
 
 const entrySize = unsafe.Sizeof(entry{})
 
-// EntryBytes is how many bytes of a table each thing that is open takes.
+// EntryBytes is the number of bytes of a table for each open entry.
 const EntryBytes = entrySize + 4
 
 // Under the kernel lock.
@@ -41,18 +40,18 @@ var (
 	oldest   uint32 // of the closed ones
 	latest   uint32
 	kinds    [MaxKinds]stats
-	overflow uint64 // what was opened when there was no room
-	forgot   uint64 // closed ones that have given up their place
+	overflow uint64 // entries that found no room
+	forgot   uint64 // closed ones that were reused
 )
 
-// stats are the sums of a kind.
+// stats are the totals of a kind.
 type stats struct {
 	opens, closes, doubles, strays uint64
 	open, most                     uint64 // now, and the most at a time
 	bytes, mostBytes               uint64 // sizes of what is open
 }
 
-// double is a close of what was closed.
+// double is a close of something that was already closed.
 type double struct {
 	entry  entry // as the first close left it
 	second event
@@ -60,7 +59,7 @@ type double struct {
 
 const maxDoubles = 16
 
-// doubles are the first ones. Under the kernel lock.
+// doubles are the first of them. Under the kernel lock.
 var (
 	doubles    [maxDoubles]double
 	numDoubles int
@@ -152,7 +151,7 @@ func unlink(i uint32) {
 	}
 }
 
-// linkOpen puts an entry first into the list of its kind.
+// linkOpen puts an entry first in the list of its kind.
 func linkOpen(i uint32) {
 	percpu.AssertLocked()
 	e := entryAt(i)
@@ -164,7 +163,7 @@ func linkOpen(i uint32) {
 	heads[e.kind] = i
 }
 
-// linkClosed puts an entry last into the list of the closed ones.
+// linkClosed puts an entry last in the list of closed ones.
 func linkClosed(i uint32) {
 	percpu.AssertLocked()
 	e := entryAt(i)
@@ -178,7 +177,7 @@ func linkClosed(i uint32) {
 	latest = i
 }
 
-// opened makes the table know that something is open.
+// opened records that something is open.
 func opened(ev *event, owner uint16) {
 	percpu.AssertLocked()
 	s := &kinds[ev.kind]
@@ -212,8 +211,8 @@ func (s *stats) grow(size uint64) {
 	s.most, s.mostBytes = max(s.most, s.open), max(s.mostBytes, s.bytes)
 }
 
-// closed makes the table know that something is not open any more. It changes the event
-// to what it was: Close, Double or Stray.
+// closed records that something is no longer open. It changes the event to what it was: Close,
+// Double or Stray.
 func closed(ev *event, owner uint16) {
 	percpu.AssertLocked()
 	s := &kinds[ev.kind]
@@ -242,7 +241,7 @@ func shut(ev *event, i uint32) {
 	s.bytes -= e.size
 }
 
-// doubled is for a close of an entry that is closed.
+// doubled handles a close of an entry that is closed.
 func doubled(ev *event, i uint32) {
 	percpu.AssertLocked()
 	ev.event = Double
@@ -254,11 +253,11 @@ func doubled(ev *event, i uint32) {
 	}
 }
 
-// Sum is what is known of a kind: how many have been opened and closed twice, how many are
-// open and were at most.
+// Sum is the totals of a kind: how many were opened and closed twice, how many are open now, and
+// the most at a time.
 type Sum struct{ Opens, Doubles, Open, Most uint64 }
 
-// Sums returns what is known of a kind. Kernel context.
+// Sums returns the totals of a kind. Kernel context.
 func Sums(k Kind) Sum {
 	percpu.AssertLocked()
 	s := &kinds[k]
@@ -270,16 +269,16 @@ type Handle struct {
 	Key, Size uint64
 	Since     uint64 // ns of the clock
 	Stack     uint32 // in the depot of package stackid
-	Thread    uint16 // that has opened it
-	Next      uint32 // for At, 0 behind the last
+	Thread    uint16 // that opened it
+	Next      uint32 // for At, 0 after the last
 }
 
-// First returns the number of the thing of a kind that was opened last, for At; 0 if none
-// is open. Kernel context.
+// First returns the number of the entry of a kind that was opened last, for At; 0 if none is open.
+// Kernel context.
 func First(k Kind) uint32 { return heads[k] }
 
-// At returns the thing with that number, which First or another one's Next has given since
-// the last event. Kernel context.
+// At returns the entry with that number, which First or another one's Next returned, with no event
+// since. Kernel context.
 func At(i uint32) Handle {
 	e := entryAt(i)
 	return Handle{e.key, e.size, e.opened, e.openStack, e.openBy, e.next}

@@ -1,8 +1,8 @@
-// Package outbox sends files out of the machine when the program ends: those that it has
-// made or changed, at the paths of the options outbox=. Each is a record of kind [FileKind]
-// of the event stream (package eventstream).
+// Package outbox sends files out of the machine when the program ends: those that the program made
+// or changed, at the paths of the options outbox=. Each is a record of kind [FileKind] of the event
+// stream (package eventstream).
 //
-// Context: kernel, but for Start.
+// Context: kernel, except Start.
 package outbox
 
 import (
@@ -24,14 +24,14 @@ const FileKind = "file"
 // started is when the program was started, in nanoseconds since the epoch. Set once at boot.
 var started int64
 
-// room is where Send puts a path together. Under the kernel lock.
+// room is where Send builds a path. Under the kernel lock.
 var room [vfs.PathMax + 1 + vfs.NameMax]byte
 
-// Start says that all files that are there now are not the program's. Early context.
+// Start marks all present files as not the program's. Early context.
 func Start() { started = clock.Wall() }
 
-// Send sends each file that the program has made or changed, and that is at the path
-// of an option outbox=, or below it. Kernel context.
+// Send sends each file that the program made or changed, at or below the path of an option outbox=.
+// Kernel context.
 func Send() {
 	if _, ok := option.Value("outbox"); !ok {
 		return
@@ -64,7 +64,7 @@ func fullPath(dir vfs.ID, name []byte) []byte {
 		return nil
 	}
 	end := vfs.PathMax
-	if len(path) > 1 { // the root's has the slash already
+	if len(path) > 1 { // the root's path already has the slash
 		room[end] = '/'
 		end++
 	}
@@ -74,7 +74,7 @@ func fullPath(dir vfs.ID, name []byte) []byte {
 	return room[vfs.PathMax-len(path) : end+len(name)]
 }
 
-// wanted reports whether an option outbox= has the path, or a directory that it is in.
+// wanted reports whether an option outbox= names the path, or a directory above it.
 func wanted(path []byte) bool {
 	for value, line, ok := option.Next(option.Line(), "outbox"); ok; value, line, ok = option.Next(line, "outbox") {
 		n := len(value)
@@ -85,7 +85,7 @@ func wanted(path []byte) bool {
 	return false
 }
 
-// sendBytes sends what a file holds.
+// sendBytes sends the contents of a file.
 func sendBytes(w *stream.Writer, id vfs.ID) {
 	for off := int64(0); ; {
 		addr, n := vfs.Page(id, off)

@@ -10,17 +10,17 @@ import (
 
 // What is counted.
 
-// Buckets is the number of buckets of a histogram of times; the last one has all longer
-// ones. A bucket is a quarter of an octave: [Bucket].
+// Buckets is the number of buckets of a histogram of times; the last one has all longer ones. A
+// bucket is a quarter of an octave: [Bucket].
 const Buckets = 160
 
-// counts are the numbers of a function. A call is one of: returned, left by a jump,
-// unwound, still open, or untimed and one of the former, which is not known then.
+// counts are the numbers of a function. A call has returned, was left by a jump, was unwound, is
+// still open, or is untimed, in which case its end is not known.
 type counts struct {
 	calls, returns, tails, unwound uint64
 	open, gone                     uint64 // set by Write; gone: their goroutine has ended
-	untimed                        uint64 // calls for which there was no room
-	ticks, least, most             uint64 // of those that have been timed
+	untimed                        uint64 // calls that found no room
+	ticks, least, most             uint64 // of the timed calls
 	timed                          uint64
 	histogram                      [Buckets]uint32
 }
@@ -41,7 +41,7 @@ type callers struct {
 var (
 	all, rows uintptr // []counts, []callers: a hash table
 	usedRows  uint32
-	lostRows  uint64 // calls that have no row
+	lostRows  uint64 // calls without a row
 )
 
 func countsOf(function uint32) *counts {
@@ -111,7 +111,7 @@ func (c *counts) time(o *openCall, now uint64) {
 	}
 }
 
-// Bucket returns the bucket of a number of ticks: up to 3 that itself, then four for each
+// Bucket returns the bucket of a number of ticks: up to 3 the number itself, then four for each
 // power of two.
 func Bucket(t uint64) int {
 	if t < 4 {

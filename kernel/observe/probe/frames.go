@@ -9,10 +9,10 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// The calls that are open: for each goroutine, and for each other stack that a thread's g
-// is on (that of a signal handler), a stack of them.
+// The open calls: a stack of them for each goroutine, and for each other stack that a thread's g is
+// on (a signal handler's).
 
-// How many calls and stacks there is room for.
+// The numbers of calls and stacks that fit.
 const (
 	maxOpen   = 1 << 16
 	maxStacks = 1 << 13
@@ -23,7 +23,7 @@ const (
 type openCall struct {
 	off      uintptr // how far its return address is below the stack's upper end
 	began    uint64
-	spent    uint64 // what ProbeTicks of the CPU was then
+	spent    uint64 // ProbeTicks of the CPU at that time
 	function uint32
 	caller   uint32 // 1 + number of its row by callers, or 0
 	outer    uint32 // 1 + number of the next one outwards, or of the next free one
@@ -71,8 +71,8 @@ func setFrames(memory func(size uintptr) uintptr) bool {
 	return true
 }
 
-// place returns which stack the interrupted code is on, and where its stack pointer is there: the
-// larger off, the further in.
+// place returns the stack that the interrupted code is on, and where its stack pointer is there:
+// the larger off, the further inwards.
 func place(f *arch.TrapFrame) (key, off uintptr, id uint64) {
 	g, _ := tracer.ReadWord(f.TLS - 8)
 	if g == 0 {
@@ -91,8 +91,8 @@ func headOf(key uintptr) *uint32 { return headAt(key >> 4 * 0x9e37_79b1 >> 8 % n
 
 func headAt(h uintptr) *uint32 { return (*uint32)(arch.Pointer(heads + h*4)) }
 
-// stackOf returns the number of the stack with that key, 0 if it has no open call. What a
-// goroutine has left that had the g before is closed.
+// stackOf returns the number of the stack with that key, 0 if it has no open call. It closes the
+// calls of an earlier goroutine with the same g.
 func stackOf(key uintptr, id uint64) uint32 {
 	for i := *headOf(key); i != 0; i = stackAt(i).next {
 		s := stackAt(i)
@@ -110,7 +110,7 @@ func stackOf(key uintptr, id uint64) uint32 {
 	return 0
 }
 
-// newStack is stackOf for a stack that has no open call yet; 0 if there is no room.
+// newStack is stackOf for a stack without an open call; 0 if there is no room.
 func newStack(key uintptr, id uint64) uint32 {
 	percpu.AssertLocked()
 	i := freeStack
@@ -125,7 +125,7 @@ func newStack(key uintptr, id uint64) uint32 {
 	return i
 }
 
-// dropStack gives back a stack that has no open call any more.
+// dropStack frees a stack that has no open call any more.
 func dropStack(i uint32) {
 	percpu.AssertLocked()
 	s := stackAt(i)
@@ -142,7 +142,7 @@ func dropStack(i uint32) {
 	freeStack = i
 }
 
-// pop takes the innermost call off.
+// pop removes the innermost call.
 func pop(s *stack) {
 	percpu.AssertLocked()
 	i := s.top
@@ -152,13 +152,13 @@ func pop(s *stack) {
 	freeOpen = i
 }
 
-// unwind takes off a call that will not return.
+// unwind removes a call that will not return.
 func unwind(s *stack) {
 	countsOf(openAt(s.top).function).unwound++
 	pop(s)
 }
 
-// enter notes that a function has been called.
+// enter records that a function was called.
 func enter(function uint32, f *arch.TrapFrame, now uint64) {
 	percpu.AssertLocked()
 	c := countsOf(function)
@@ -188,7 +188,7 @@ func enter(function uint32, f *arch.TrapFrame, now uint64) {
 	s.top = n
 }
 
-// leave notes that a function is about to return, or to end in a jump.
+// leave records that a function is about to return, or to end in a jump.
 func leave(function uint32, kind uint8, f *arch.TrapFrame, now uint64) {
 	c := countsOf(function)
 	if kind == Tail {

@@ -9,14 +9,14 @@ import (
 var (
 	hits uint64 // under the kernel lock
 
-	// A hit takes more than Hit sees: the trap itself, the entry code and the way back.
+	// A hit takes more time than Hit sees: the trap itself, the entry code and the return.
 	// calibrate measures that.
 	unseen      uint64 // ticks for each hit; set once at boot
 	calibrating bool   // set once at boot
 	seen        uint64 // ticks in Hit while calibrating; set once at boot
 )
 
-// calibrate sets unseen: the least of some breakpoints.
+// calibrate sets unseen: the least of several breakpoints.
 func calibrate() {
 	calibrating, unseen = true, ^uint64(0)
 	for range 64 {
@@ -29,9 +29,9 @@ func calibrate() {
 	calibrating = false
 }
 
-// Hit answers a breakpoint: it reports whether it was one of the places, and makes f go on
-// behind the instruction there, or, if Stepping is set in the CPU's record, at it for one step, as soon
-// as PutBack is called. Kernel context.
+// Hit handles a breakpoint: it reports whether it was one of the places, and makes f continue after
+// the instruction there, or, if Stepping is set in the CPU's record, at it for one step, as soon as
+// PutBack is called. Kernel context.
 func Hit(f *arch.TrapFrame) bool {
 	if !on {
 		return false
@@ -66,14 +66,15 @@ func Hit(f *arch.TrapFrame) bool {
 	return true
 }
 
-// PutBack puts the instruction back that the CPU is to step over, behind Hit: no other CPU may run the program
-// until it is armed again. Kernel context.
+// PutBack restores the instruction that the CPU will step over, after Hit: no other CPU may run the
+// program until the place is armed again. Kernel context.
 func PutBack(r *percpu.Record) { arch.PatchCode(stepped(r), placeAt(r.Stepping-1).Byte) }
 
-// Arm puts the breakpoint in its place. Kernel context.
+// Arm writes the breakpoint to its place. Kernel context.
 func Arm(r *percpu.Record) { arch.PatchCode(stepped(r), arch.BreakpointCode) }
 
-// emulate does what the instruction at p would do. It reports false if it has to be run.
+// emulate does what the instruction at p would do. It returns false if the instruction must be
+// executed.
 func emulate(p *Place, f *arch.TrapFrame) bool {
 	switch p.Action {
 	case ActPushBP:
@@ -91,8 +92,8 @@ func emulate(p *Place, f *arch.TrapFrame) bool {
 	return false
 }
 
-// Stepped answers a debug exception: it reports whether it was the step over an
-// instruction that was put back, whose place it arms again. Kernel context.
+// Stepped handles a debug exception: it reports whether it was the step over a restored
+// instruction, whose place it arms again. Kernel context.
 func Stepped(f *arch.TrapFrame) bool {
 	percpu.AssertLocked()
 	r := percpu.This()
@@ -100,22 +101,22 @@ func Stepped(f *arch.TrapFrame) bool {
 		return false
 	}
 	now := arch.ReadCounter()
-	if f.PC != stepped(r) { // else a REP that has more to do
+	if f.PC != stepped(r) { // else a REP that is not finished
 		end(f, r)
 	}
 	r.ProbeTicks += arch.ReadCounter() - now + unseen
 	return true
 }
 
-// Fault is for a fault that is going to be the program's: if it was in an instruction that
-// was put back, that is over. Kernel context.
+// Fault is called for a fault that will be the program's: if it was in a restored instruction, it
+// ends the step. Kernel context.
 func Fault(f *arch.TrapFrame) {
 	if r := percpu.This(); r.Stepping != 0 && f.PC == stepped(r) {
 		end(f, r)
 	}
 }
 
-// stepped returns where the instruction is that was put back.
+// stepped returns the address of the restored instruction.
 func stepped(r *percpu.Record) uintptr { return textLo + uintptr(placeAt(r.Stepping-1).Offset) }
 
 // end arms the place again and restores the flags.

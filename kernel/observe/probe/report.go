@@ -10,7 +10,7 @@ import (
 // Kind is the kind of the record that Write writes.
 const Kind = "probes"
 
-// Version is that of its format, the record's first number. All are written by
+// Version is the version of its format, the record's first number. All numbers are written by
 // stream.Writer.Uvarint:
 //
 //	Version, ticks in a second, hits, ticks spent on them, calls without a row by callers
@@ -23,10 +23,10 @@ const Kind = "probes"
 //	    frames that follow: return addresses less the start of the text, innermost first
 const Version = 1
 
-// maxFrames is how many frames of a row are written.
+// maxFrames is the number of frames of a row that are written.
 const maxFrames = 32
 
-// Write writes what has been counted into a record that has been begun. Kernel context.
+// Write writes the counts into a record that has been begun. Kernel context.
 func Write(w *stream.Writer, tscHz uint64) {
 	w.Uvarint(Version)
 	w.Uvarint(tscHz)
@@ -80,9 +80,9 @@ func Write(w *stream.Writer, tscHz uint64) {
 
 func used(c *counts) bool { return c.calls|c.returns|c.tails != 0 }
 
-// countOpen sets how many calls of each function are open. Those of a goroutine that has
-// ended by runtime.Goexit are not. It changes nothing else: an NMI may have interrupted
-// whoever does.
+// countOpen sets the number of open calls of each function. Calls of a goroutine that ended by
+// runtime.Goexit are not open. It changes nothing else, because an NMI may have interrupted other
+// code here.
 func countOpen() {
 	for i := range numFuncs {
 		countsOf(i).open, countsOf(i).gone = 0, 0
@@ -102,7 +102,7 @@ func countOpen() {
 	}
 }
 
-// ended reports whether a stack is that of a goroutine that is no more.
+// ended reports whether a stack belongs to a goroutine that no longer exists.
 func ended(s *stack) bool {
 	if s.key&1 != 0 || s.id == 0 {
 		return false

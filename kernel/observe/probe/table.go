@@ -6,7 +6,7 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 )
 
-// The table of places, as the host sends it. All numbers have the lowest byte first.
+// The table of places from the host. All numbers are little-endian.
 //
 //	8 bytes  Magic
 //	4, 4, 4  number of functions, of places, Flags
@@ -37,12 +37,12 @@ type header struct {
 
 // Kinds of places.
 const (
-	Entry  = iota // the function has been called: RSP is at its return address
+	Entry  = iota // the function was called: RSP points to its return address
 	Return        // it is about to return
 	Tail          // it is about to end in a jump to another function
 )
 
-// What to do for the instruction at a place.
+// How to handle the instruction at a place.
 const (
 	ActStep   = iota // run it
 	ActPushBP        // PUSH RBP
@@ -61,7 +61,7 @@ type Place struct {
 	Len      uint8 // of the instruction
 }
 
-// All that follows is addresses of memory that Start has got, and numbers. Set once at boot.
+// The rest is addresses of memory that Start got, and numbers. Set once at boot.
 var (
 	on        bool
 	stacks    bool // by callers
@@ -95,7 +95,7 @@ func find(off uint32) (i uint32, ok bool) {
 // On reports whether anything is probed. Kernel context.
 func On() bool { return on }
 
-// Places returns the number of functions that are probed and that of their places.
+// Places returns the number of probed functions and that of their places.
 func Places() (functions, places int) {
 	if !on {
 		return 0, 0
@@ -103,9 +103,9 @@ func Places() (functions, places int) {
 	return int(numFuncs), int(numPlaces)
 }
 
-// Start takes the table at address at, of size bytes, for the text textLo <= pc < textHi
-// of the build with that ID, and arms its places. memory gives zeroed memory for good, or
-// 0. It returns what is wrong, or "". Early context.
+// Start takes the table at address at, of size bytes, for the text textLo <= pc < textHi of the
+// build with that ID, and arms its places. memory returns zeroed memory that is never freed, or 0.
+// It returns what is wrong, or "". Early context.
 func Start(at, size, lo, hi uintptr, buildID []byte, memory func(size uintptr) uintptr) (wrong string) {
 	h := (*header)(arch.Pointer(at))
 	const row = unsafe.Sizeof(Place{})

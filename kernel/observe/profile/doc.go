@@ -1,28 +1,27 @@
-// Package profile is the kernel's sampling profiler: so many times in each second of
-// running time, the timer's interrupt notes where the program is (option profile=HZ), and
-// at its end, or when it is asked, the counts leave as a record of the kind [Kind]
-// (package tools/profile reads it).
+// Package profile is the kernel's sampling profiler: a number of times in each second of running
+// time, the timer's interrupt records where the program is (option profile=HZ), and at the end, or
+// on request, the counts are sent as a record of the kind [Kind] (package tools/profile reads it).
 //
-// A sample is a stack's ID (package kernel/observe/stackid) and a count. It is of running time, of each CPU's own:
-// while the machine is idle none is due, nor while a sample is taken. The program is seen at every instruction. The
-// kernel runs with interrupts off, and is seen when it is left: a tick that falls due in a
-// system call is taken right after it, and counted for that call, with its number as the
-// innermost frame and the caller's stack below. The weight of a sample is the number of
-// ticks that were due, so a call that takes long counts for as long, also when another
-// thread runs behind it. What the kernel does within a call is not told, nor whether page
-// faults were the reason why an instruction took its time.
+// A sample is a stack's ID (package kernel/observe/stackid) and a count. It samples running time,
+// of each CPU separately: no tick is due while the machine is idle, or while a sample is taken. The
+// program can be sampled at every instruction. The kernel runs with interrupts off, so it is
+// sampled when it is left: a tick that becomes due in a system call is taken right after it, and
+// counted for that call, with its number as the innermost frame and the caller's stack below. The
+// weight of a sample is the number of ticks that were due, so a long call counts for its whole
+// time, even if another thread runs after it. The profile does not show what the kernel does within
+// a call, or whether page faults made an instruction slow.
 //
-// Where the program runs, nothing keeps a tick's interrupt from coming. If it comes late all
-// the same, by a millisecond and a tick or more, the host has stalled the machine. One tick is counted
-// then, where the program is; where it was at the others nobody knows, so they are in no
-// stack. A call is counted for all of its ticks, but whether it took long or the host
-// stalled the machine within it, the kernel cannot tell: those behind the first are marked
-// as [Late]. With a virtual clock (QEMU's -icount) the machine stands still while the
-// host does something else, and no tick is late.
+// While the program runs, nothing delays a tick's interrupt. If it comes late all the same, by a
+// millisecond and a tick or more, the host has stalled the machine. Then one tick is counted, where
+// the program is; nobody knows where it was at the others, so they are in no stack. A call is
+// counted for all of its ticks, but the kernel cannot tell whether it took long or the host stalled
+// the machine during it: the ticks after the first are marked as [Late]. With a virtual clock
+// (QEMU's -icount) the machine stands still while the host does something else, and no tick is
+// late.
 //
 // # The record
 //
-// Numbers are as encoding/binary's AppendUvarint writes them:
+// Numbers have the form of encoding/binary's AppendUvarint:
 //
 //	version     2
 //	hz          ticks in a second of running time

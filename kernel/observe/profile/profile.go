@@ -10,14 +10,14 @@ import (
 // Kind is the kind of the record.
 const Kind = "profile.cpu"
 
-// DefaultHz is the number of ticks in a second unless the option says otherwise: a prime,
-// so that samples do not fall into step with what the program does at round intervals.
+// DefaultHz is the number of ticks in a second unless the option says otherwise: a prime, so that
+// samples do not fall into step with the program's regular activity.
 const DefaultHz = 997
 
-// MaxHz is the most that is taken.
+// MaxHz is the highest rate that is accepted.
 const MaxHz = 100_000
 
-// Counts is the size in bytes of a table of counts for so many stacks.
+// Counts is the size in bytes of a table of counts for that many stacks.
 func Counts(stacks uintptr) uintptr { return stacks * 8 }
 
 // Late marks the ID of a stack in the record; IDs have fewer bits. See doc.go.
@@ -39,8 +39,7 @@ var (
 	ticks, samples, lost, stalled, cost uint64
 )
 
-// Setup gives the profiler zeroed memory for its counts; a size is from [Counts]. Early
-// context.
+// Setup gives the profiler zeroed memory for its counts; a size is from [Counts]. Early context.
 func Setup(base, size uintptr, perSecond uint64) {
 	counts, rows = base, uint32(size/8)
 	hz, interval = perSecond, 1e9/perSecond
@@ -52,8 +51,8 @@ func Ready() bool { return counts != 0 }
 // On reports whether samples are taken. Any context.
 func On() bool { return on }
 
-// Start begins to take samples, ran being the running time in ns, of all CPUs together; Stop ends it. What was
-// counted stays. Kernel context.
+// Start begins to take samples; ran is the running time in ns, of all CPUs together. Stop ends it.
+// Earlier counts stay. Kernel context.
 func Start(ran uint64) {
 	percpu.AssertLocked()
 	if counts != 0 && !on {
@@ -73,7 +72,7 @@ func Stop(ran uint64) {
 	}
 }
 
-// Ran returns the running time in ns of which samples were taken; ran is the present one.
+// Ran returns the sampled running time in ns; ran is the present running time.
 func Ran(ran uint64) uint64 {
 	if on {
 		return ran - began
@@ -81,20 +80,20 @@ func Ran(ran uint64) uint64 {
 	return began
 }
 
-// Wait returns how many ns of running time are left to the CPU's next tick; ran is its own running
-// time, as for Due.
+// Wait returns how many ns of running time are left until the CPU's next tick; ran is its own
+// running time, as for Due.
 func Wait(ran uint64) uint64 {
 	next := percpu.This().NextTick
 	return max(ran, next) - ran
 }
 
-// late is how long, in ns, an interrupt may be behind a tick that was due: the timers of
-// emulators are a part of that behind on a host with nothing else to do.
+// late is how long, in ns, an interrupt may come after a tick that was due: on an otherwise idle
+// host, emulators' timers are up to a part of that late.
 const late = 1_000_000
 
-// Due returns how many ticks were due at the running time ran, and takes them as done.
-// isLate says that all but the first are late: they were due so long ago that the interrupt
-// has had to wait, for the kernel or for the host.
+// Due returns the number of ticks that were due at the running time ran, and marks them as done.
+// isLate says that all but the first are late: they were due so long ago that the interrupt must
+// have waited, for the kernel or for the host.
 func Due(ran uint64) (weight uint32, isLate bool) {
 	percpu.AssertLocked()
 	r := percpu.This()
@@ -108,17 +107,16 @@ func Due(ran uint64) (weight uint32, isLate bool) {
 	return uint32(n), behind >= max(interval, late)
 }
 
-// Skip puts the CPU's next tick off by so many ns of running time: what it takes to take samples is
-// no time of the program's, and where that is longer than from one tick to the next, the
-// program would never run.
+// Skip postpones the CPU's next tick by that many ns of running time: taking samples is not the
+// program's time, and if it takes longer than a tick, the program would never run.
 func Skip(ns uint64) {
 	percpu.AssertLocked()
 	percpu.This().NextTick += ns
 }
 
-// Count counts a sample of that weight for a stack; ok is false if it has no ID. isLate is
-// Due's, inCall says that it is of a system call. spent is what that has cost, in ticks of
-// the time stamp counter.
+// Count counts a sample of that weight for a stack; ok is false if it has no ID. isLate is Due's,
+// inCall says that the sample is of a system call. spent is the cost of the sample, in ticks of the
+// time stamp counter.
 func Count(id uint32, ok bool, weight uint32, isLate, inCall bool, spent uint64) {
 	percpu.AssertLocked()
 	samples++
@@ -127,7 +125,7 @@ func Count(id uint32, ok bool, weight uint32, isLate, inCall bool, spent uint64)
 	if isLate {
 		weight, more = 1, weight-1
 		if !inCall {
-			stalled += uint64(more) // nothing has kept the interrupt from coming
+			stalled += uint64(more) // nothing has delayed the interrupt
 			more = 0
 		}
 	}
@@ -139,10 +137,10 @@ func Count(id uint32, ok bool, weight uint32, isLate, inCall bool, spent uint64)
 	}
 }
 
-// called has bit n set if a sample is of the system call n. Under the kernel lock.
+// called has bit n set if there is a sample of system call n. Under the kernel lock.
 var called [8]uint64
 
-// Called notes that a sample is of the system call with that number.
+// Called records that there is a sample of the system call with that number.
 func Called(number int) {
 	percpu.AssertLocked()
 	if n := uint(number); n < 64*uint(len(called)) {
@@ -176,11 +174,11 @@ func add(id, weight uint32) bool {
 	}
 }
 
-// Times are what the record says of time; see doc.go.
+// Times are the record's times; see doc.go.
 type Times struct{ Began, Lasted, Ran, Slow, CostHz uint64 }
 
-// Write writes the record, which has been begun, and leaves its end to the caller. name names
-// the system calls. Kernel context.
+// Write writes the record, which has been begun; the caller ends it. name names the system calls.
+// Kernel context.
 func Write(w *stream.Writer, d *depot.Depot, t Times, name func(call int) string) {
 	for _, v := range [...]uint64{2, hz, t.Began, t.Lasted, t.Ran, ticks, samples, lost, stalled, t.Slow, cost, t.CostHz} {
 		w.Uvarint(v)

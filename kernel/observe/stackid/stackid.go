@@ -10,34 +10,34 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/depot"
 )
 
-// Code is what has to be known of the program's code.
+// Code is what the walks must know of the program's code.
 type Code struct {
 	TextLo, TextHi uintptr // TextLo <= pc < TextHi
 	TabLo, TabHi   uintptr // Go's pc tables, .gopclntab
-	// Functions, by their first address and that behind them; 0, 0 if there is none.
+	// Functions, by their first address and their end; 0, 0 if there is none.
 	Goexit, Mcall, Mstart, Systemstack [2]uintptr
 }
 
-// MinSize is the least number of bytes that the depot can work with.
+// MinSize is the smallest number of bytes that the depot can work with.
 const MinSize = depot.MinSize
 
 var (
 	the    depot.Depot   // under the kernel lock
 	code   Code          // set once at boot
-	packed tracer.Packed // of the walk that is under way: interrupts are off; one per CPU
+	packed tracer.Packed // of the current walk: interrupts are off; one per CPU
 	walk   uintptr       // address of Walk's function; set once at boot
 
 	slow uint64 // under the kernel lock
 )
 
-// special is the table of functions in which the plain walk does not hold. Set once at boot.
+// special is the table of functions in which the plain walk is wrong. Set once at boot.
 var special [32]struct{ lo, hi uintptr }
 var specials int // set once at boot
 
-// Setup starts the depot in memory of size bytes at base, all zeros. walk is called for
-// the stacks that are not plain: it walks as for a trace what f has interrupted, or, with
-// a number that is not negative, the system call that it has made, and interns that; it is
-// a top-level function. It reports false if the memory is too small. Early context.
+// Setup starts the depot in size bytes of memory at base, all zeros. walk is called for stacks that
+// are not plain: it walks, as for a trace, the code that f interrupted, or, with a number that is
+// not negative, the system call that f made, and interns the stack; it must be a top-level
+// function. Setup returns false if the memory is too small. Early context.
 //
 //go:noinline
 func Setup(base, size uintptr, c *Code, walker func(f *arch.TrapFrame, number int) (id uint32, ok bool)) bool {
@@ -66,9 +66,9 @@ func Depot() *depot.Depot {
 // Slow returns how many stacks were walked by the walker of traces.
 func Slow() uint64 { return slow }
 
-// Program returns the ID of the program's stack that f has interrupted; with a number that
-// is not negative, of the system call with that number, which is then the innermost
-// frame. Kernel context.
+// Program returns the ID of the program's stack that f interrupted; with a number that is not
+// negative, that of the system call with that number, which is then the innermost frame. Kernel
+// context.
 func Program(f *arch.TrapFrame, number int) (id uint32, ok bool) {
 	percpu.AssertLocked()
 	p := &packed
@@ -107,8 +107,8 @@ func plain(p *tracer.Packed, f *arch.TrapFrame) tracer.End {
 	p.Add(the.PC(f.PC))
 	slot, floor := sp+delta, sp
 	if slot != fp+8 {
-		// The function has not made its record, or has taken it away: the list of the frame
-		// pointers would miss its caller.
+		// The function has not made its record, or has removed it: the frame pointers would miss
+		// its caller.
 		ra, ok := tracer.ReadWord(slot)
 		if slot-lo >= hi-lo || !ok || ra-code.TextLo >= code.TextHi-code.TextLo {
 			return 0
@@ -150,13 +150,12 @@ func plain(p *tracer.Packed, f *arch.TrapFrame) tracer.End {
 	return 0
 }
 
-// trustedFS and trustedG are the last thread and its g whose memory was found readable.
-// One per CPU.
+// trustedFS and trustedG are the last thread and its g whose memory could be read. One per CPU.
 var trustedFS, trustedG uintptr
 
-// running returns the g that the thread with that FS base runs, and the bounds of its
-// stack. It takes care the first time only: the memory of a thread's local storage and of
-// a g stays what it is.
+// running returns the g that the thread with that FS base runs, and the bounds of its stack. It
+// checks only the first time, because the memory of a thread's local storage and of a g stays
+// readable.
 func running(fs uintptr) (g, lo, hi uintptr, ok bool) {
 	if fs == trustedFS && fs != 0 {
 		g = *(*uintptr)(arch.Pointer(fs - 8))
@@ -178,8 +177,8 @@ func running(fs uintptr) (g, lo, hi uintptr, ok bool) {
 
 func in(pc uintptr, f *[2]uintptr) bool { return pc-f[0] < f[1]-f[0] }
 
-// injected reports whether p has a frame other than the outermost that needs a rule, and is
-// no change of stacks by systemstack.
+// injected reports whether p has a frame other than the outermost that needs a rule, and is no
+// change of stacks by systemstack.
 func injected(p *tracer.Packed) bool {
 	for i := range p.N() - 2 {
 		u := uintptr(p.Unit(i))
@@ -203,8 +202,8 @@ func isSpecial(pc uintptr) bool {
 	return false
 }
 
-// deltas caches what the pc tables say of how far above RSP the return address lies: the
-// offset of the pc in the text, and the number of bytes, or notPlain. Under the kernel lock.
+// deltas caches the pc tables' distance from RSP up to the return address: the offset of the pc in
+// the text, and the number of bytes, or notPlain. Under the kernel lock.
 var deltas [1024]struct{ off, delta uint32 }
 
 const notPlain = ^uint32(0)

@@ -1,5 +1,5 @@
-// Package percputest gives a test on the host the record of a CPU, so that kernel code which
-// asks for it can run there. It is for tests only.
+// Package percputest gives a test on the host the record of a CPU, so that kernel code that uses it
+// can run there. It is for tests only.
 package percputest
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
-// Use makes the test's goroutine, on a thread of its own, a CPU with an empty record: there
-// percpu.This returns it. Another goroutine has none.
+// Use makes the test's goroutine, on a thread of its own, a CPU with an empty record, which
+// percpu.This returns there. Other goroutines have none.
 func Use(t testing.TB) *percpu.Record {
 	t.Helper()
 	const setGS = 0x1001 // ARCH_SET_GS of arch_prctl(2): Go does not use GS

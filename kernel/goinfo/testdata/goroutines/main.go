@@ -1,7 +1,6 @@
-// Goroutines starts goroutines that wait in different ways, and prints what
-// package goinfo reads of them, then what the runtime says of the same: the test
-// of goinfo compares the two. Its table of the runtime's layout is filled in the
-// file, as that of a kernel is.
+// Goroutines starts goroutines that wait in different ways, and prints what package goinfo reads of
+// them, then what the runtime says of them: the test of goinfo compares the two. Its table of the
+// runtime's layout is filled in the file, like that of a kernel.
 package main
 
 import (
@@ -28,11 +27,11 @@ type Report struct {
 
 	Self  Thread   // the thread and the goroutine that reported
 	TID   uint64   // of that thread, by the operating system
-	Names []string // of status 0, 1, 2 and so on, and of one that there is not
-	Bad   string   // what was accepted of addresses without a goroutine
+	Names []string // of status 0, 1, 2 and so on, and of one that does not exist
+	Bad   string   // accepted addresses without a goroutine
 }
 
-// Goroutine is a goinfo.G, and what its methods and the runtime's tables make of it.
+// Goroutine is a goinfo.G, with the results of its methods and the runtime's tables.
 type Goroutine struct {
 	goinfo.G
 	State, Status, Reason string
@@ -52,8 +51,8 @@ type Thread struct {
 	StackHasLocal bool // a local variable lies within the goroutine's stack
 }
 
-// What the goroutines wait for; none of it happens. The functions below have no
-// parameters, so that they are themselves what a goroutine begins with.
+// What the goroutines wait for; none of it happens. The functions below have no parameters, so that
+// a goroutine begins with the function itself.
 var (
 	nothing, never = make(chan int), make(chan int)
 	mutex          sync.Mutex
@@ -120,7 +119,7 @@ func describe(g goinfo.G) Goroutine {
 }
 
 func main() {
-	debug.SetGCPercent(-1) // the collector's workers stay as they are
+	debug.SetGCPercent(-1) // so that the collector's workers stay as they are
 	mutex.Lock()
 	group.Add(1)
 	var pipe [2]int
@@ -137,7 +136,7 @@ func main() {
 	for _, f := range []func(){onReceive, onSend, onSelect, onMutex, onGroup, onSleep, onForever, onLocked, onRead, onFile, parent} {
 		go f()
 	}
-	// More than the runtime can use again meanwhile end.
+	// More goroutines end than the runtime can reuse meanwhile.
 	var ended sync.WaitGroup
 	for range 20 {
 		ended.Add(1)
@@ -190,7 +189,7 @@ func main() {
 		panic(err)
 	}
 
-	// With a limit of 1 MiB this dies with the runtime's own message about it.
+	// With a limit of 1 MiB this dies with the runtime's own message.
 	if len(os.Args) > 1 {
 		if !goinfo.SetMaxStack(1 << 20) {
 			fmt.Fprintln(os.Stderr, "SetMaxStack failed")
