@@ -18,7 +18,6 @@
 //	screen.go      the console: serial port or screen
 //	card.go        the network card, if an option needs it; and the devices of programs
 //	shares.go      folders of the host
-//	window.go      RAM that is also a file, which the host can map
 //	netlog.go      log and traces by network
 //	bootreport.go  the boot report
 //	program.go     the program starts

@@ -99,7 +99,6 @@ func early() {
 			fault.Panic("the loader's modules are too many, or one ends before it begins")
 		}
 	}
-	keepWindows()
 	if wrong := mem.Init(info.Regions(), image.Segments[:image.NumSegments], image.End); wrong != "" {
 		fault.Panic(wrong)
 	}

@@ -44,7 +44,6 @@ func startProgram() {
 	openRecords()
 	loadArchives()
 	mountShares()
-	openWindows()
 	vfs.Keep(mem.AllFrames() / 8)
 	makePresets()
 	storeRecord(fault.PreviousState())

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -179,41 +178,11 @@ func TestTraceCommand(t *testing.T) {
 			t.Errorf("%s: %d CPUs, %d rows, %d faults, %d deaths", tt.from, len(cpus), len(got.TraceEvents), faults, deaths)
 		}
 	}
-	// The same for go tool trace, whose parser takes it. A log has the events of the CPU that has died.
-	died := regexp.MustCompile(`(?m)^zf1 begin .* cpu=(\d+)`).FindStringSubmatch(readText(t, log))
-	if died == nil {
-		t.Fatal("the log does not say which CPU has died")
-	}
-	for _, tt := range []struct {
-		from, format string
-		wants        []string
-	}{{log, "", []string{"P=" + died[1]}}, {core, "go", []string{"P=0", "P=1", "P=2", `Category="call"`}}} {
-		file := filepath.Join(dir, "program.trace")
-		args := []string{"trace", "-e", path, "-o", file, tt.from}
-		if tt.format != "" {
-			file = filepath.Join(dir, "go")
-			args = []string{"trace", "-format", tt.format, "-e", path, "-o", file, tt.from}
-		}
-		if out, err := exec.Command(zfCommand(t), args...).CombinedOutput(); err != nil || !strings.Contains(string(out), "go tool trace "+file) {
-			t.Fatalf("zf %q: %v\n%s", args, err, out)
-		}
-		out, err := exec.Command("go", "tool", "trace", "-d=parsed", file).CombinedOutput()
-		if err != nil {
-			t.Fatalf("go tool trace: %v\n%s", err, out)
-		}
-		got := string(out)
-		for _, want := range append(tt.wants, `Category="fault" Message="#PF at 0x`, `Category="death"`, "Runnable->Running") {
-			if !strings.Contains(got, want) {
-				t.Errorf("%s: go tool trace shows no %s:\n%s", tt.from, want, got)
-			}
-		}
-	}
 	for _, tt := range []struct {
 		args []string
 		want string
 	}{
 		{[]string{"trace", "-e", path, path}, "has no trace with events"},
-		{[]string{"trace", "-e", path, "-format", "mp4", path}, "want perfetto or go"},
 		{[]string{"trace", path}, "-e"},
 	} {
 		c := exec.Command(zfCommand(t), tt.args...)

@@ -17,8 +17,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/zeroframe/zeroframe/tools/await"
 	"github.com/zeroframe/zeroframe/tools/image"
 	"github.com/zeroframe/zeroframe/tools/memory"
@@ -260,17 +258,6 @@ func TestFullCoreSources(t *testing.T) {
 		wholeProgram(t, elf, core)
 	}
 
-	// Compressed, it is the same.
-	whole, pressed := filepath.Join(dir, "whole"), filepath.Join(dir, "pressed.zst")
-	for _, path := range []string{whole, pressed} {
-		if out, err := exec.Command(zfCommand(t), "core", "-e", elf, "-o", path, "-dump", paths["paging=false"]).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-	}
-	if a, b := readFile(t, whole), unzstd(t, pressed); !bytes.Equal(a, b) {
-		t.Errorf("compressed it has %d bytes; want the same %d", len(b), len(a))
-	}
-
 	// What goes wrong is said in a sentence, and leaves nothing behind.
 	cut := filepath.Join(dir, "cut")
 	if err := os.WriteFile(cut, readFile(t, paths["paging=false"])[:1<<20], 0o666); err != nil {
@@ -392,21 +379,6 @@ func TestFullCoreKilled(t *testing.T) {
 func readFile(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-// unzstd returns what is compressed in a file.
-func unzstd(t *testing.T, path string) []byte {
-	t.Helper()
-	z, err := zstd.NewReader(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer z.Close()
-	b, err := z.DecodeAll(readFile(t, path), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

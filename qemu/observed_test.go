@@ -1,18 +1,16 @@
 package qemu
 
-// What zf replay shows of a recording while it is replayed: calls, expressions, goroutines, a profile. The program
+// What zf replay shows of a recording while it is replayed: calls, expressions. The program
 // of testdata/observed has known answers, and each replay is verified as one that nobody looks at.
 
 import (
 	"fmt"
-	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-
-	pprof "github.com/google/pprof/profile"
 )
 
 // recordObserved records the program.
@@ -94,61 +92,14 @@ func TestObserve(t *testing.T) {
 			t.Errorf("line 29 is said %d times in\n%s", n, out)
 		}
 	})
-	t.Run("profile", func(t *testing.T) {
-		t.Parallel()
-		file := filepath.Join(t.TempDir(), "cpu.pb.gz")
-		_, stderr := look(t, path, "-profile", file, "-profile-every", "50000")
-		f, err := os.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		p, err := pprof.Parse(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var samples, heavy, light int64
-		for _, s := range p.Sample {
-			samples += s.Value[0]
-			if s.Value[1]%50000 != 0 {
-				t.Errorf("a stack of %d instructions", s.Value[1])
-			}
-			for _, l := range s.Location {
-				for _, line := range l.Line {
-					switch line.Function.Name {
-					case "main.heavy":
-						heavy += s.Value[1]
-					case "main.light":
-						light += s.Value[1]
-					}
-				}
-			}
-		}
-		if !strings.Contains(stderr, fmt.Sprintf("wrote %s: %d samples, each of 50000 instructions", file, samples)) {
-			t.Errorf("it has %d samples, and said is\n%s", samples, stderr)
-		}
-		// They run 20 times 60,000 and 20,000 rounds of eight instructions, and nothing else. A sample is in one function
-		// or in the other, so each of the 20 calls is counted to within one.
-		if want := int64(20 * 60000 * 8); heavy < want-20*50000 || heavy > want+20*50000 {
-			t.Errorf("main.heavy has %d instructions, not %d", heavy, want)
-		}
-		if want := int64(20 * 20000 * 8); light < want-20*50000 || light > want+20*50000 {
-			t.Errorf("main.light has %d instructions, not %d", light, want)
-		}
-	})
 	t.Run("not called", func(t *testing.T) {
 		t.Parallel()
-		out, stderr := look(t, path, "-probe", "runtime.throw", "-print-on", "main.waitForever c", "-probe", "main.die", "-profile", "-", "-profile-every", "200000")
-		if _, profile, ok := strings.Cut(out, "main.die\n"); !ok {
+		out, stderr := look(t, path, "-probe", "runtime.throw", "-print-on", "main.waitForever c", "-probe", "main.die")
+		if !strings.HasSuffix(out, "main.die\n") {
 			t.Errorf("of main.die is said %.200q", out)
-		} else if _, err := pprof.ParseData([]byte(profile)); err != nil {
-			t.Errorf("-profile -: %v", err)
-		}
-		if _, err := os.Stat("-"); err == nil {
-			t.Error("there is a file -")
 		}
 		for said, times := range map[string]int{
-			"zf replay: no call of runtime.throw\n": 1, "zf replay: the machine has not come to main.waitForever\n": 1, "main.die": 0, "wrote -": 0,
+			"zf replay: no call of runtime.throw\n": 1, "zf replay: the machine has not come to main.waitForever\n": 1, "main.die": 0,
 		} {
 			if strings.Count(stderr, said) != times {
 				t.Errorf("%q is not said %d times in\n%s", said, times, stderr)
@@ -157,22 +108,24 @@ func TestObserve(t *testing.T) {
 	})
 	t.Run("goroutines", func(t *testing.T) {
 		t.Parallel()
-		file := filepath.Join(t.TempDir(), "events.json")
-		out, stderr, status := replayed(t, path, "-q", "-at", "death-1", "-goroutines", "-trace", file)
+		core := filepath.Join(t.TempDir(), "at.core")
+		_, stderr, status := replayed(t, path, "-q", "-at", "death-1", "-core", core)
 		if status != 0 || !strings.Contains(stderr, "stopped at instruction ") {
 			t.Fatalf("status %d\n%s", status, stderr)
 		}
+		elf := strings.TrimSuffix(core, ".core") + ".core.elf"
+		out, err := exec.Command(zfCommand(t), "goroutines", "-e", elf, core).Output()
 		// The first byte of "panic: " is sent by main.die's panic, and the program's only other goroutine has not begun.
 		for _, want := range []string{"goroutine 1 [", "\nmain.die(...)\n", "main.main.gowrap1(...)"} {
-			if !strings.Contains(out, want) {
-				t.Errorf("%q is not in\n%s", want, out)
+			if !strings.Contains(string(out), want) {
+				t.Errorf("%q is not in\n%s%v", want, out, err)
 			}
 		}
-		if strings.Contains(out, "worker") || strings.Contains(out, "main.main.func1") {
+		if strings.Contains(string(out), "worker") || strings.Contains(string(out), "main.main.func1") {
 			t.Errorf("a worker is left in\n%s", out)
 		}
-		if b, err := os.ReadFile(file); err != nil || !strings.Contains(string(b), "write") {
-			t.Errorf("-trace: %v, %.200s", err, b)
+		if out, err := exec.Command(zfCommand(t), "trace", "-e", elf, core).Output(); err != nil || !strings.Contains(string(out), "write") {
+			t.Errorf("zf trace: %v, %.200s", err, out)
 		}
 	})
 }
@@ -191,7 +144,6 @@ func TestObserveWrong(t *testing.T) {
 		{[]string{"-print-on", "main.go:1 c.id"}, "no code is of main.go:1; line "},
 		{[]string{"-print-on", "main.handle nobody"}, "-print-on main.handle: there is no variable nobody"},
 		{[]string{"-print-on", "observed/main.go:29 c.id, main.nothing"}, "-print-on observed/main.go:29: there is no variable main.nothing"},
-		{[]string{"-profile-every", "7"}, "-profile-every wants -profile FILE"},
 		{[]string{"-probe", "main.handle", "-gdb", "0"}, "do not go with -gdb"},
 		{[]string{"-at", "birth"}, "death-1ms"},
 	} {

@@ -118,8 +118,7 @@ func TestRecordLast(t *testing.T) {
 		{[]string{"-until", "end-900000000000"}, 2, "instructions before it"},
 		{[]string{"-until", "death-1000"}, 0, "stopped at instruction "},
 		{[]string{"-probe", "main.die"}, 0, "the same as recorded"},
-		{[]string{"-profile", filepath.Join(l.temp, "p.pb.gz")}, 0, "the same as recorded"},
-		{[]string{"-goroutines"}, 0, "the same as recorded"},
+		{[]string{"-core", filepath.Join(l.temp, "end.core")}, 0, "the same as recorded"},
 	} {
 		out, stderr, status := replayed(t, l.path, append([]string{"-q"}, tt.flags...)...)
 		if status != tt.status || !strings.Contains(stderr, tt.says) || tt.flags[0] == "-probe" && strings.Count(out, "goroutine 1: main.die\n") != 1 {

@@ -137,10 +137,6 @@ func TestReverseEarly(t *testing.T) {
 	if exitCode(t, err) != 1 || string(out) != "zf why: nobody waits: there is no goroutine yet: the machine has not come to the Go runtime; without -waits it says what the machine died of\n" {
 		t.Errorf("zf why -waits: %v, %s", err, out)
 	}
-	_, stderr, status := replayed(t, path, "-q", "-goroutines")
-	if status != 0 || !strings.HasPrefix(stderr, "zf replay: there is no goroutine yet: the machine has not come to the Go runtime\n") {
-		t.Errorf("zf replay -goroutines: %d, %s", status, stderr)
-	}
 }
 
 // TestReverseGDB: gdb goes back from the death to the last call of a function, one instruction further, and to the

@@ -110,7 +110,7 @@ func TestFillOnCPUs(t *testing.T) {
 func TestSteer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	o, _ := booted(t, nil, "-kstat", "-smp", "2", "-mount", dir+":rw", program(t, "threads"), "--", "steer", "100", filepath.Join(dir, "file"))
+	o, _ := booted(t, nil, "-append", "kstat=on", "-smp", "2", "-mount", dir+":rw", program(t, "threads"), "--", "steer", "100", filepath.Join(dir, "file"))
 	var first, second int
 	m := regexp.MustCompile(`(?m)^interrupts of devices, by CPU: (\d+) (\d+)\r?$`).FindStringSubmatch(o.text)
 	if m == nil || o.status != 0 {
@@ -161,15 +161,15 @@ func checkLockReport(t *testing.T, text string) {
 	}
 }
 
-// TestKernelStat: zf run -kstat lists what the kernel lock has cost.
+// TestKernelStat: kstat=on lists what the kernel lock has cost.
 func TestKernelStat(t *testing.T) {
 	t.Parallel()
-	o, _ := booted(t, nil, "-kstat", "-smp", "2", program(t, "threads"), "--", "cpus")
+	o, _ := booted(t, nil, "-append", "kstat=on", "-smp", "2", program(t, "threads"), "--", "cpus")
 	checkLockReport(t, o.text)
 	if o.status != 0 || !strings.Contains(o.text, "\nsched_setaffinity ") {
 		t.Errorf("status %d: %s", o.status, o.text)
 	}
-	if o, _ = booted(t, nil, "-kstat", program(t, "threads"), "--", "cpus"); o.status != 0 || strings.Contains(o.text, "kernel lock ") {
+	if o, _ = booted(t, nil, "-append", "kstat=on", program(t, "threads"), "--", "cpus"); o.status != 0 || strings.Contains(o.text, "kernel lock ") {
 		t.Errorf("with one CPU: status %d: %s", o.status, o.text)
 	}
 }

@@ -25,7 +25,6 @@
 //	input/     a log, a serial device, a socket -> live text, even if it vanishes
 //	lazyregexp/ regular expressions that are compiled when first used
 //	debuginfod/ a build ID -> a debuginfod server's file, kept as all clients keep it
-//	process/   a running process, a core file -> which file is at an address
 //	symstore/  Breakpad's .sym, GSYM -> an address's function, line, inlined calls
 //	unpack/    a .deb, a .rpm, a tar file -> the ELF files in it
 //	buildid/   a build ID -> its ELF file: given, in a folder, from debuginfod

@@ -5,7 +5,5 @@
 //	sampling.go  where the time goes (option profile=; package profile, package stackid)
 //	probes.go    how often a function was called, and for how long (package probe)
 //
-// Package fuzzworker, next to them, lets a fuzzing engine on the host use a test binary here.
-//
 // Everything is sent through package eventstream. Early and kernel context.
 package observe

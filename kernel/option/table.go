@@ -47,8 +47,6 @@ var table = [...]row{
 
 	{name: "share", argument: "TAG,MODE,PATH",
 		help: "mount the folder of the host that the virtio-9p device TAG shares at PATH. MODE is ro; private, where changes stay in the machine; or rw, where the host makes them. May be given for several; zf run -mount adds it"},
-	{name: "window", argument: "ADDRESS,SIZE,PATH",
-		help: "make SIZE bytes of RAM from ADDRESS on the file PATH: a host that has mapped the machine's RAM sees what a program writes there. May be given for several; zf test -fuzz adds it"},
 	{name: "net", words: []string{"on", "off"},
 		help: "look for a network card, for programs (/dev/nic0)"},
 	{name: "virtio_mmio.device", argument: "SIZE@ADDRESS:INTERRUPT",
@@ -105,7 +103,7 @@ var table = [...]row{
 	{name: "syscalls", words: []string{"log"},
 		help: "when the program ends, list the system calls that the kernel does not have"},
 	{name: "kstat", words: []string{"on"},
-		help: "when the program ends, list what the kernel lock cost, by system call, if there are several CPUs; zf run -kstat adds it"},
+		help: "when the program ends, list what the kernel lock cost, by system call, if there are several CPUs"},
 
 	{name: "crash", argument: "KIND",
 		help: "crash in this way (crash lab only); ? lists the kinds"},

@@ -67,27 +67,6 @@ func slotOf(n *node, p uint64) *uintptr {
 	return slot
 }
 
-// Place makes the size bytes of RAM at lo, page-aligned, the contents of an empty regular file.
-// Nothing else may own them. Errors: EINVAL, ENOSPC. Kernel context.
-func Place(id ID, lo uintptr, size int64) Errno {
-	percpu.AssertLocked()
-	n := at(id)
-	if !n.is(S_IFREG) || n.size != 0 || n.data != 0 || size < 0 || lo%pageSize != 0 {
-		return EINVAL
-	}
-	for p := uint64(0); int64(p)*pageSize < size; p++ {
-		slot := slotOf(n, p)
-		if slot == nil {
-			return ENOSPC
-		}
-		*slot = lo + uintptr(p)*pageSize
-		n.frames++
-		frames++
-	}
-	n.size = size
-	return 0
-}
-
 // nextFrame returns the first page from p on that has a frame.
 func nextFrame(n *node, p uint64) (page uint64, ok bool) {
 	for n.data != 0 && p>>(9*uint(n.height)) == 0 {

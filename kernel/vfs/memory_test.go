@@ -161,33 +161,3 @@ func TestManyFiles(t *testing.T) {
 	want(t, "entries", len(list(d)), 2)
 	t.Logf("%d files made, read and removed in %v; longest chain %d", n, time.Since(begin), longest)
 }
-
-// TestPlace: what is written to a file that has been given its RAM is there, and what is there
-// can be read; a file that has something already is not given any.
-func TestPlace(t *testing.T) {
-	start(t)
-	const size = 600*pageSize + 5 // more than a table has
-	ram := mmap(601 * pageSize)
-	id, e := Open(Root, []byte("/window"), O_CREAT|O_RDWR, 0o600, 1)
-	if e != 0 {
-		t.Fatalf("Open: errno %d", e)
-	}
-	defer Release(id)
-	copy(ram[599*pageSize-2:], "there already")
-	if e := Place(id, address(ram), size); e != 0 || Size(id) != size {
-		t.Fatalf("Place: errno %d, size %d", e, Size(id))
-	}
-	b := make([]byte, 13)
-	if n, e := ReadAt(id, b, 599*pageSize-2); e != 0 || string(b[:n]) != "there already" {
-		t.Errorf("ReadAt: %q, errno %d", b[:n], e)
-	}
-	if _, e := WriteAt(id, []byte("from here"), 512*pageSize-4, 1); e != 0 || string(ram[512*pageSize-4:][:9]) != "from here" {
-		t.Errorf("errno %d; the RAM has %q", e, ram[512*pageSize-4:][:9])
-	}
-	if e := Place(id, address(ram), size); e != EINVAL {
-		t.Errorf("a second Place: errno %d; want EINVAL", e)
-	}
-	if e := Place(Root, address(ram), size); e != EINVAL {
-		t.Errorf("Place of a folder: errno %d; want EINVAL", e)
-	}
-}

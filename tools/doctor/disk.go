@@ -62,7 +62,7 @@ func Cache(context.Context) Finding {
 	case err != nil:
 		return Found("%s in %s", size(sum), dir)
 	case free < enough:
-		return Wrong("%s in %s, and %s free there; make room: zf clean -cache, go clean -cache", size(sum), dir, size(free))
+		return Wrong("%s in %s, and %s free there; make room: rm -r %[2]s, go clean -cache", size(sum), dir, size(free))
 	}
 	return Found("%s in %s, %s free", size(sum), dir, size(free))
 }

@@ -40,9 +40,6 @@ type Options struct {
 	OnRecord func(Record)
 	// OnDamage is called for each record that did not; nil: not.
 	OnDamage func(Damage)
-	// OnProgress is called with the bytes that a record has so far, each time a piece
-	// has come that is not its last; nil: not.
-	OnProgress func(kind string, id uint32, bytes int)
 	// MaxBytes bounds the memory of unfinished records; 0: [DefaultMaxBytes]. The
 	// oldest is given up first.
 	MaxBytes int
@@ -110,9 +107,6 @@ func (a *assembler) piece(p *piece) {
 		a.remove(i)
 		a.finish(u, p)
 		return
-	}
-	if a.opt.OnProgress != nil {
-		a.opt.OnProgress(u.kind, u.id, len(u.data))
 	}
 	a.bound()
 }

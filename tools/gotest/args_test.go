@@ -59,23 +59,21 @@ func TestParse(t *testing.T) {
 func TestParseErrors(t *testing.T) {
 	t.Setenv("GOFLAGS", "")
 	for line, want := range map[string]string{
-		"-nosuch a":        "flag provided but not defined: -nosuch; a flag of the test's own stands behind the package or -args",
-		"-run":             "flag needs an argument: -run",
-		"-count=x a":       `invalid value "x" for flag -count: want a number`,
-		"-p=0 a":           `invalid value "0" for flag -p: want 1 or more`,
-		"-v=maybe a":       `invalid value "maybe" for flag -v: want true or false`,
-		"-timeout=-1s a":   `invalid value "-1s" for flag -timeout: it is negative; 0 means none`,
-		"-covermode=x a":   `invalid value "x" for flag -covermode: want set, count or atomic`,
-		"-race a":          "-race cannot work here: the race detector needs cgo",
-		"a -exec env":      "-exec cannot work here: zf test itself runs",
-		"-fuzztime=soon a": `invalid value "soon" for flag -fuzztime: want a duration`,
-		"-fuzztime=0x a":   `invalid value "0x" for flag -fuzztime: want a number of runs`,
-		"-msan a":          "-msan cannot work here: it needs cgo",
-		"-h":               flag.ErrHelp.Error(),
-		"-toolexec=env a":  "-toolexec cannot work here",
-		"-C":               "flag needs an argument: -C",
-		"-C nosuch a":      "-C: chdir nosuch: ",
-		"-v -C .. a":       `invalid value ".." for flag -C: it must be the first flag`,
+		"-nosuch a":       "flag provided but not defined: -nosuch; a flag of the test's own stands behind the package or -args",
+		"-run":            "flag needs an argument: -run",
+		"-count=x a":      `invalid value "x" for flag -count: want a number`,
+		"-p=0 a":          `invalid value "0" for flag -p: want 1 or more`,
+		"-v=maybe a":      `invalid value "maybe" for flag -v: want true or false`,
+		"-timeout=-1s a":  `invalid value "-1s" for flag -timeout: it is negative; 0 means none`,
+		"-covermode=x a":  `invalid value "x" for flag -covermode: want set, count or atomic`,
+		"-race a":         "-race cannot work here: the race detector needs cgo",
+		"a -exec env":     "-exec cannot work here: zf test itself runs",
+		"-msan a":         "-msan cannot work here: it needs cgo",
+		"-h":              flag.ErrHelp.Error(),
+		"-toolexec=env a": "-toolexec cannot work here",
+		"-C":              "flag needs an argument: -C",
+		"-C nosuch a":     "-C: chdir nosuch: ",
+		"-v -C .. a":      `invalid value ".." for flag -C: it must be the first flag`,
 	} {
 		if _, _, err := parsed(t, line); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("zf test %s: %v; want %q", line, err, want)

@@ -15,9 +15,5 @@
 //	events.go  -json: output -> events
 //	cache.go   results that are kept
 //	inputs.go  what a test has read, as long as which they hold
-//	slow.go    what a -timeout is worth on an emulated machine
-//	work.go    the work by which that is measured
 //	files.go   files that tests write, back on this host
-//	fuzz.go    a fuzzing coordinator on this host, and its worker on a machine
-//	window.go  the RAM by which the two talk
 package gotest

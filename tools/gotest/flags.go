@@ -79,9 +79,6 @@ var rows = []row{
 
 	{"c", own, yesNo, false, "build the image of the tests, PKG.test.elf, and do not boot it"},
 	{"o", own, text, false, "write that image to `FILE`, or into a folder"},
-	{"fuzz", own, text, false, "find inputs by which the fuzz test that matches `REGEXP` fails"},
-	{"fuzzminimizetime", own, text, false, "spend `TIME`, or Nx runs, on making such an input small (default 60s)"},
-	{"fuzztime", own, text, false, "look for `TIME`, or Nx runs (default: until one is found)"},
 	{"json", own, yesNo, true, "print events, one JSON object a line: go doc test2json"},
 
 	{"a", build, yesNo, true, "build anew what has been built already"},
@@ -101,6 +98,9 @@ var rows = []row{
 	{"asan", refused, yesNo, false, "it needs cgo and the C compiler's runtime; leave it out"},
 	{"compiler", refused, text, false, "an image is built by Go's own compiler; leave it out"},
 	{"exec", refused, text, false, "zf test itself runs the test binary, in a machine; leave it out"},
+	{"fuzz", refused, text, false, fuzzElsewhere},
+	{"fuzzminimizetime", refused, text, false, fuzzElsewhere},
+	{"fuzztime", refused, text, false, fuzzElsewhere},
 	{"gccgoflags", refused, text, false, "an image is built by Go's own compiler; leave it out"},
 	{"installsuffix", refused, text, false, "an image is built into a folder of its own; leave it out"},
 	{"linkshared", refused, yesNo, false, "an image has no shared libraries; leave it out"},
@@ -111,6 +111,9 @@ var rows = []row{
 		"`go test -race` finds races in the same code"},
 	{"toolexec", refused, text, false, "zf adds the kernel by it; leave it out"},
 }
+
+// fuzzElsewhere is why no fuzz test is fuzzed on a machine.
+const fuzzElsewhere = "`go test -fuzz` finds inputs on this host; zf test runs those in testdata/fuzz"
 
 // Flags is what a command line says of the flags of go test and go build.
 type Flags struct {
@@ -143,7 +146,7 @@ func RegisterBuild(fs *flag.FlagSet, flags *[]string) {
 	for i := range rows {
 		r := &rows[i]
 		more := r.name == "C" || strings.HasPrefix(r.name, "cover") && r.use == compile
-		if (more || r.use == build || r.use == refused && r.name != "exec") && fs.Lookup(r.name) == nil {
+		if (more || r.use == build || r.use == refused && r.name != "exec" && r.help != fuzzElsewhere) && fs.Lookup(r.name) == nil {
 			fs.Var(&goFlag{f, r, flags}, r.name, r.help)
 		}
 	}
@@ -314,13 +317,6 @@ func (v *goFlag) Set(s string) error {
 	case "covermode":
 		if s != "set" && s != "count" && s != "atomic" {
 			return errors.New("want set, count or atomic")
-		}
-	case "fuzztime", "fuzzminimizetime":
-		n, times := strings.CutSuffix(s, "x")
-		if i, err := strconv.ParseInt(n, 10, 64); times && (err != nil || i < 1) {
-			return errors.New("want a number of runs of 1 or more, such as 1000x")
-		} else if d, err := time.ParseDuration(s); !times && (err != nil || d < 0) {
-			return errors.New("want a duration such as 30s, or a number of runs such as 1000x")
 		}
 	case "count", "p", "parallel":
 		if n, _ := strconv.Atoi(s); n < 1 && r.name != "count" || n < 0 {

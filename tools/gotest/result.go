@@ -40,3 +40,6 @@ func coverage(output []byte) string {
 	}
 	return ""
 }
+
+// TimedOut reports whether a test binary has ended by its -timeout.
+func TimedOut(output []byte) bool { return begins(output, "panic: test timed out after ") }

@@ -30,9 +30,6 @@ const (
 	// HeapPackage is the package, below the kernel's, that has Go's runtime keep a heap
 	// profile.
 	HeapPackage = "/observe/heapprofile"
-	// FuzzPackage is the package, below the kernel's, that lets a test binary be the worker of
-	// a fuzzing coordinator on the host.
-	FuzzPackage = "/observe/fuzzworker"
 	// EntrySymbol is the linker symbol of the 32-bit entry of both protocols.
 	EntrySymbol = "github.com/zeroframe/zeroframe/boot.entry"
 )
@@ -75,9 +72,6 @@ type BuildOptions struct {
 	// Zones adds package time/tzdata, for a program that has a time zone by the variable TZ; one
 	// that names time.LoadLocation has it in any case.
 	Zones bool
-
-	// Fuzz adds the package [FuzzPackage]. With Test.
-	Fuzz bool
 
 	BuildMode string // go build's -buildmode: "", "default" and "exe" are possible
 	Tags      string // go build's -tags
@@ -348,25 +342,6 @@ func (o *BuildOptions) goBuild(ctx context.Context, out string, k *kernel) error
 // testArgs is how the go command is told to build a test binary.
 func (o *BuildOptions) testArgs() []string {
 	return append([]string{"test", "-c", "-vet=off"}, o.TestFlags...)
-}
-
-// BuildHostTest writes the test binary of a package for this host, which must be linux on
-// amd64, as go test builds it: without the kernel, but otherwise with the settings of o. out is
-// the file. What [Build] checks is not checked again.
-func BuildHostTest(ctx context.Context, o BuildOptions, out string) error {
-	if o.Env == nil {
-		o.Env = os.Environ()
-	}
-	args := append(append(o.testArgs(), o.Flags...), "-o", out, "-ldflags="+o.LDFlags, "-gcflags="+o.GCFlags)
-	if o.Tags != "" {
-		args = append(args, "-tags="+o.Tags)
-	}
-	cmd := o.goCommand(ctx, "0", append(args, o.Package)...)
-	cmd.Stdout, cmd.Stderr = o.Stderr, o.Stderr
-	if err := cmd.Run(); err != nil {
-		return o.goError(ctx, err, fmt.Errorf("%w: %s (%v)", ErrCompile, o.Package, err))
-	}
-	return nil
 }
 
 // goCommand prepares a go command for the target.

@@ -79,9 +79,6 @@ func (o *BuildOptions) check(ctx context.Context) (importPath string, err error)
 	if o.Zones || loadsZones(pkgs) {
 		o.missing = append(o.missing, zonePackage)
 	}
-	if o.Fuzz {
-		o.missing = append(o.missing, o.KernelPackage+FuzzPackage)
-	}
 	for _, p := range pkgs {
 		name, variant, _ := strings.Cut(p.ImportPath, " ")
 		o.missing = slices.DeleteFunc(o.missing, func(missing string) bool { return name == missing })

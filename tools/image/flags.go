@@ -225,7 +225,7 @@ func (o *BuildOptions) ownPackages(pkgs []listed) (own []string) {
 			own = append(own, name)
 		}
 	}
-	for _, path := range []string{"", NetPackage, HeapPackage, FuzzPackage} {
+	for _, path := range []string{"", NetPackage, HeapPackage} {
 		if _, there := imports[o.KernelPackage+path]; there {
 			own = append(own, o.KernelPackage+path)
 		}

@@ -5,7 +5,6 @@
 //
 //	record.go  the record, from any bytes
 //	pprof.go   the record and an ELF file to pprof's format
-//	counted.go samples by instructions, to pprof's format
 //	tail.go    callers that are not on the stack
 //	folded.go  pprof's format to lines of stacks, and a tree of them
 //	top.go     a table of functions

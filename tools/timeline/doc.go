@@ -3,8 +3,7 @@
 //
 //	timeline.go  the events of several CPUs, from traces
 //	core.go      the same from a core
-//	gotrace.go   -> Go's execution trace, for go tool trace
 //	perfetto.go  -> the JSON that ui.perfetto.dev and chrome://tracing show
 //
-// It imports tools/wire, tools/lookup, tools/gotrace and tracer. Context: the host.
+// It imports tools/wire, tools/lookup and tracer. Context: the host.
 package timeline

@@ -19,14 +19,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 
-	"github.com/zeroframe/zeroframe/tools/demangle"
 	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
@@ -48,6 +46,8 @@ type answering struct {
 	f     addrSymbols            // what addresses are looked up in
 	base  uint64                 // the start of the section that they are in
 	files map[string]addrSymbols // of requests, by the name that was asked for; nil if it cannot be opened
+	list  bool                   // together the answers are one list in JSON
+	all   []*jsonAnswer
 }
 
 // answerAddresses runs zf addr, or zf symbolizer; opt are its defaults.
@@ -68,27 +68,27 @@ func answerAddresses(c *call, opt addrOptions) error {
 	}
 	// The heap is small beside what is read: to collect it often is not worth while.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	indexes, err := newIndexing(opt.index, &c.streams)
+	indexes, err := newIndexing(c.ctx, opt.index, opt.debuginfod, &c.streams)
 	if err != nil {
 		return err
 	}
 	indexes.debugDir = opt.debugDir
 	defer indexes.clean()
-	if err := indexes.askServers(c.ctx, opt.debuginfod); err != nil {
-		return err
-	}
-	a := &answering{call: c, opt: &opt, out: bufio.NewWriterSize(c.stdout, 64<<10), indexes: indexes, files: make(map[string]addrSymbols)}
+	a := &answering{call: c, opt: &opt, out: bufio.NewWriterSize(c.stdout, 64<<10), indexes: indexes, files: make(map[string]addrSymbols), list: len(args) > 0, all: []*jsonAnswer{}}
 	defer a.close()
 	defer indexes.finish()
-	arguments, lines := a.arguments, a.lines
+	answer := a.addresses
 	if opt.llvm {
-		arguments, lines = a.requests, a.requestLines
+		answer = a.requests
 	} else if err := a.open(); err != nil {
 		return err
 	}
-	if len(args) > 0 {
-		if err := arguments(args); err != nil {
+	if a.list {
+		if err := answer(args); err != nil {
 			return err
+		}
+		if opt.style == styleJSON {
+			a.out.Write(opt.jsonText(a.all))
 		}
 		return written(0, a.out.Flush())
 	}
@@ -96,7 +96,7 @@ func answerAddresses(c *call, opt addrOptions) error {
 	defer close(done)
 	for in := readLines(c.stdin, done); ; {
 		all, err := in.next()
-		lines(all)
+		answer(all)
 		if ferr := a.out.Flush(); ferr != nil {
 			return written(0, ferr)
 		}
@@ -120,7 +120,7 @@ func (a *answering) close() {
 
 // open opens what addresses are looked up in.
 func (a *answering) open() (err error) {
-	if a.f, err = a.opt.open(a.indexes, &a.streams); err != nil {
+	if a.f, err = a.indexes.openFor(a.opt); err != nil {
 		return err
 	}
 	a.files[""] = a.f
@@ -138,73 +138,60 @@ func (a *answering) open() (err error) {
 	return fmt.Errorf("%s has no section %s%s", a.f.Name(), a.opt.section, list)
 }
 
-// arguments answers the arguments. All are checked first, so that nothing is printed if one is
-// wrong.
-func (a *answering) arguments(args []string) error {
-	var all []asked
-	for _, s := range args {
-		these, err := a.opt.read(a.f, s)
-		if err != nil {
+// addresses answers arguments, or lines of standard input. Arguments are all checked first, so
+// that nothing is printed if one is wrong. Each line gets an answer whatever is in it, or a script
+// that reads the answers would lose count: the first place if it stands for several.
+func (a *answering) addresses(texts []string) error {
+	all := make([]asked, 0, len(texts))
+	for _, text := range texts {
+		these, err := a.read(text, !a.list)
+		switch {
+		case a.list && err != nil:
 			return err
+		case err != nil:
+			a.say("%v", err)
+		}
+		if !a.list && len(these) == 0 {
+			these = []asked{{pc: noPlace}}
+		}
+		if !a.list {
+			these = these[:1]
 		}
 		all = append(all, these...)
 	}
-	for i := range all {
-		if !all[i].sure {
-			all[i].pc += a.base - a.opt.adjust
-		}
-	}
-	a.opt.printAll(a.out, a.f, all, true)
+	a.printAll(all)
 	return nil
-}
-
-// lines answers lines of standard input. Each gets an answer whatever is in it, or a script that
-// reads the answers would lose count.
-func (a *answering) lines(lines []string) {
-	all := make([]asked, 0, len(lines))
-	for _, text := range lines {
-		q, err := a.opt.readLine(a.f, a.base, text)
-		if err != nil {
-			a.say("%v", err)
-		}
-		all = append(all, q)
-	}
-	a.opt.printAll(a.out, a.f, all, false)
 }
 
 // An asked is one address that is asked for.
 type asked struct {
 	addr uint64 // as it was given
 	pc   uint64 // what is looked up
-	sure bool   // pc is one of the file: neither in a section nor moved
 }
 
-// read returns the addresses that an argument stands for.
-func (opt *addrOptions) read(f addrSymbols, s string) ([]asked, error) {
-	n, rest := scan(f, s)
-	if rest != s && rest == "" {
-		return []asked{{addr: n, pc: n}}, nil
-	}
-	found, err := places(f, s)
-	if err != nil {
-		return nil, err
-	}
-	if len(found) == 0 {
-		return nil, fmt.Errorf("%q is not a hexadecimal address%s; want one such as 27f5a0 or 0x27f5a0", s, orName(f))
-	}
-	all := make([]asked, len(found))
-	for i, pc := range found {
-		all[i] = asked{addr: pc + opt.adjust, pc: pc, sure: true}
-	}
-	return all, nil
-}
+// noPlace is the pc of a line that says no place: one that is in no file.
+const noPlace = ^uint64(0)
 
-// orName says what else could have been given.
-func orName(f addrSymbols) string {
-	if _, ok := f.(namer); ok {
-		return ", nor a name in the file, with or without an offset"
+// read returns the addresses that an argument or a line stands for. A name may begin with the
+// digits a to f: what follows the digits of an address in a line is neither a part of a name nor an
+// offset. Other text is passed over there, as addr2line does.
+func (a *answering) read(s string, line bool) (all []asked, err error) {
+	n, rest := scan(a.f, s)
+	number := []asked{{addr: n, pc: a.base + n - a.opt.adjust}}
+	if rest == "" && (line || s != "") {
+		return number, nil
 	}
-	return ""
+	found, err := places(a.f, s)
+	for _, pc := range found {
+		all = append(all, asked{addr: pc + a.opt.adjust, pc: pc})
+	}
+	switch {
+	case err != nil, len(all) > 0, line && s == ",": // by which perf finds the end of an answer
+		return all, err
+	case line && rest != s && !strings.ContainsRune("+_.$", rune(rest[0])) && (rest[0]|0x20 < 'g' || rest[0]|0x20 > 'z'):
+		return number, nil
+	}
+	return nil, fmt.Errorf("%.40q is not a hexadecimal address, nor a name in the file, with or without an offset; want one such as 27f5a0 or 0x27f5a0", s)
 }
 
 // scan reads the address that s begins with, as scanAddress does. With a map that has
@@ -220,297 +207,6 @@ func scan(f addrSymbols, s string) (n uint64, rest string) {
 		return addr, after
 	}
 	return n, rest
-}
-
-// written returns the error of writing answers: a script must not take a part of them for all.
-func written(_ int, err error) error {
-	if err != nil {
-		return fmt.Errorf("standard output: %w", err)
-	}
-	return nil
-}
-
-// moduleVersion returns the version zf was built from, "(devel)" if not known.
-func moduleVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
-}
-
-// noPlace is the pc of a line that says no place: one that is in no file.
-const noPlace = ^uint64(0)
-
-// readLine returns what a line of stdin asks for, the first place if it is several, for there is
-// one answer a line. A name may begin with the digits a to f: what follows the digits of an
-// address is neither a part of a name nor an offset. Other text is passed over, as addr2line does.
-func (opt *addrOptions) readLine(f addrSymbols, base uint64, text string) (asked, error) {
-	n, rest := scan(f, text)
-	if rest != "" {
-		found, err := places(f, text)
-		switch {
-		case len(found) > 0:
-			return asked{addr: found[0] + opt.adjust, pc: found[0], sure: true}, nil
-		case err != nil:
-			return asked{pc: noPlace}, err
-		case text == ",": // by which perf finds the end of an answer
-			return asked{pc: noPlace}, nil
-		case rest == text, rest[0] == '+', rest[0] == '_', rest[0] == '.', rest[0] == '$', rest[0]|0x20 >= 'g' && rest[0]|0x20 <= 'z':
-			return asked{pc: noPlace}, fmt.Errorf("%.40q is not a hexadecimal address%s", text, orName(f))
-		}
-	}
-	return asked{addr: n, pc: base + n - opt.adjust}, nil
-}
-
-// printAll prints what is known of all of these. Those that come together are looked
-// up together. Together they are one list in JSON if they were arguments.
-func (opt *addrOptions) printAll(out *bufio.Writer, f addrSymbols, all []asked, arguments bool) {
-	if opt.style == styleLLVM || opt.style == styleJSON {
-		opt.printStyled(out, f, all, arguments)
-		return
-	}
-	file, ok := f.(*symbol.File)
-	if !ok {
-		for _, a := range all {
-			opt.print(out, f, a, f.Lookup(a.pc, false))
-		}
-		return
-	}
-	if len(all) > 1<<16 {
-		debug.SetGCPercent(100) // the answers are no longer small beside what is read
-	}
-	for some := range slices.Chunk(all, 1<<17) {
-		pcs := make([]uint64, len(some))
-		for i := range some {
-			pcs[i] = some[i].pc
-		}
-		answers := file.LookupAll(pcs, false)
-		if opt.functions {
-			file.FullNamesAll(pcs, answers)
-		}
-		opt.printAnswers(out, f, some, answers)
-	}
-}
-
-// printStyled prints in one of LLVM's styles.
-func (opt *addrOptions) printStyled(out *bufio.Writer, f addrSymbols, all []asked, arguments bool) {
-	list := []*jsonAnswer{}
-	for _, q := range all {
-		a := opt.answerOf(f, f.Name(), q.addr, q.pc)
-		switch {
-		case opt.style == styleLLVM:
-			opt.printLLVM(out, &a)
-		case arguments:
-			list = append(list, opt.jsonOf(&a))
-		default:
-			out.Write(opt.jsonText(opt.jsonOf(&a)))
-		}
-	}
-	if arguments && opt.style == styleJSON {
-		out.Write(opt.jsonText(list))
-	}
-}
-
-// printAnswers prints many answers; the processors share the work.
-func (opt *addrOptions) printAnswers(out *bufio.Writer, f addrSymbols, all []asked, answers [][]lookup.Call) {
-	const block = 4096
-	blocks := (len(all) + block - 1) / block
-	done := make([]chan []byte, blocks)
-	for i := range done {
-		done[i] = make(chan []byte, 1)
-	}
-	var next atomic.Int32
-	work := func() {
-		for {
-			n := int(next.Add(1)) - 1
-			if n >= blocks {
-				return
-			}
-			var text bytes.Buffer
-			for i := n * block; i < min((n+1)*block, len(all)); i++ {
-				opt.print(&text, f, all[i], answers[i])
-			}
-			done[n] <- text.Bytes()
-		}
-	}
-	if blocks == 1 {
-		work()
-	} else {
-		for range min(blocks, runtime.GOMAXPROCS(0)) {
-			go work()
-		}
-	}
-	for _, d := range done {
-		out.Write(<-d)
-	}
-}
-
-// textWriter is a *bufio.Writer or a *bytes.Buffer.
-type textWriter interface {
-	io.Writer
-	io.StringWriter
-	io.ByteWriter
-}
-
-// print prints what is known of pc. The forms are those of translate_addresses
-// in binutils/addr2line.c.
-func (opt *addrOptions) print(w textWriter, f addrSymbols, a asked, frames []lookup.Call) {
-	pc := a.pc
-	var more []symbol.Detail
-	if opt.relative || opt.names == shortNames {
-		more = detailsOf(f, pc, frames)
-	}
-	opt.address(w, f, a)
-	if len(frames) == 0 {
-		switch {
-		case opt.functions && opt.pretty:
-			w.WriteString(dataName(f, pc, "?? ", " at "))
-		case opt.functions:
-			w.WriteString(dataName(f, pc, "??\n", "\n"))
-		}
-		opt.symbol(w, f, pc, frames)
-		w.WriteString("??:0\n")
-		return
-	}
-	for i := range frames {
-		fr := &frames[i]
-		if i > 0 && !opt.inlines {
-			break
-		}
-		if i > 0 && opt.pretty {
-			w.WriteString(" (inlined by) ")
-		}
-		if opt.functions {
-			if more != nil && opt.names == shortNames {
-				w.WriteString(orUnknown(opt.nameOf(fr, &more[i])))
-			} else {
-				w.WriteString(opt.function(fr))
-			}
-			if opt.pretty {
-				w.WriteString(" at ")
-			} else {
-				w.WriteByte('\n')
-			}
-		}
-		if i == 0 {
-			opt.symbol(w, f, pc, frames)
-		}
-		if more != nil {
-			relative := *fr
-			relative.File = opt.fileOf(fr.File, &more[i])
-			opt.position(w, &relative, frames[0].Discriminator)
-		} else {
-			opt.position(w, fr, frames[0].Discriminator)
-		}
-		w.WriteByte('\n')
-		opt.view.source(w, fr)
-	}
-}
-
-// address prints the address that was asked for, if it is wanted.
-func (opt *addrOptions) address(w textWriter, f addrSymbols, a asked) {
-	if !opt.addresses {
-		return
-	}
-	shown := a.pc
-	if opt.adjust != 0 || a.pc == noPlace {
-		shown = a.addr
-	}
-	w.WriteString("0x")
-	for shift := 8 * f.AddressSize(); shift > 0; {
-		shift -= 4
-		w.WriteByte("0123456789abcdef"[shown>>shift&15])
-	}
-	if opt.pretty {
-		w.WriteString(": ")
-	} else {
-		w.WriteByte('\n')
-	}
-}
-
-// variableAt returns the variable at pc and the offset in it, "" if there is none.
-func variableAt(f addrSymbols, pc uint64) (name string, offset uint64) {
-	if file, ok := f.(interface {
-		Variable(addr uint64) (name string, offset uint64, ok bool)
-	}); ok {
-		name, offset, _ = file.Variable(pc)
-	}
-	return name, offset
-}
-
-// dataName returns the variable at pc with the offset in it, which no function has, and the
-// words behind it; or those for none.
-func dataName(f addrSymbols, pc uint64, none, behind string) string {
-	if name, offset := variableAt(f, pc); name != "" {
-		return fmt.Sprintf("%s+%#x%s", name, offset, behind)
-	}
-	return none
-}
-
-// symbol prints the symbol that an address is in and how far, and the section, as eu-addr2line
-// does with -S and -x.
-func (opt *addrOptions) symbol(w textWriter, f addrSymbols, pc uint64, frames []lookup.Call) {
-	if !opt.symbols {
-		return
-	}
-	name, offset := "", uint64(0)
-	if n := len(frames); n > 0 {
-		name, offset = opt.function(&frames[n-1]), frames[n-1].Offset
-	} else {
-		name, offset = variableAt(f, pc)
-	}
-	name = orUnknown(name)
-	if offset != 0 {
-		name += "+" + hexOf(offset)
-	}
-	if opt.symbolSections {
-		if s, ok := f.(interface {
-			Section(addr uint64) (name string, start uint64, ok bool)
-		}); ok {
-			if section, _, ok := s.Section(pc); ok {
-				name += " (" + section + ")"
-			}
-		}
-	}
-	if opt.pretty {
-		w.WriteString(name + " ")
-		return
-	}
-	w.WriteString(name + "\n")
-}
-
-func (opt *addrOptions) function(fr *lookup.Call) string {
-	switch {
-	case fr.Function == "":
-		return "??"
-	case opt.demangle:
-		return demangle.Filter(fr.Function)
-	}
-	return fr.Function
-}
-
-// position prints file and line. Only the innermost frame has a discriminator,
-// but addr2line prints it with all of them.
-func (opt *addrOptions) position(w textWriter, fr *lookup.Call, discriminator int) {
-	file := fr.File
-	if opt.basenames {
-		file = file[strings.LastIndexByte(file, '/')+1:]
-	}
-	if file == "" {
-		file = "??"
-	}
-	w.WriteString(opt.view.link(fr, file))
-	if fr.Line == 0 {
-		w.WriteString(":?")
-		return
-	}
-	w.WriteByte(':')
-	w.WriteString(strconv.Itoa(fr.Line))
-	if discriminator != 0 {
-		w.WriteString(" (discriminator ")
-		w.WriteString(strconv.Itoa(discriminator))
-		w.WriteByte(')')
-	}
 }
 
 // scanAddress reads the hexadecimal number s begins with, as strtoull does: after
@@ -541,4 +237,238 @@ func hexDigit(b byte) int {
 		n -= len("abcdef")
 	}
 	return n
+}
+
+// places returns the addresses that s stands for, apart from a plain number, which scan reads;
+// nil and no error if it is nothing of the kind.
+func places(f addrSymbols, s string) ([]uint64, error) {
+	s = strings.TrimSpace(s)
+	if rest, ok := strings.CutPrefix(s, "("); ok { // (SECTION)+OFFSET, as eu-addr2line has it
+		section, offset, ok := strings.Cut(rest, ")")
+		if n, more := scanAddress(strings.TrimPrefix(offset, "+")); ok && more == "" {
+			base, ok := f.SectionStart(section)
+			if !ok {
+				return nil, fmt.Errorf("%s has no section %s", f.Name(), section)
+			}
+			return []uint64{base + n}, nil
+		}
+		return nil, nil
+	}
+	if i := strings.LastIndexByte(s, ':'); i > 0 {
+		if line, err := strconv.ParseUint(s[i+1:], 10, 31); err == nil && line > 0 {
+			if file, ok := f.(*symbol.File); ok {
+				return linePlaces(file, s[:i], int(line))
+			}
+			return nil, nil
+		}
+	}
+	if s == "" {
+		return nil, nil
+	}
+	// A name may have a plus, as operator+ has: the last one counts, and only before a number.
+	name, offset := s, uint64(0)
+	if i := strings.LastIndexByte(s, '+'); i > 0 {
+		if v, err := strconv.ParseUint(s[i+1:], 0, 64); err == nil {
+			name, offset = s[:i], v
+		}
+	}
+	var addrs []uint64
+	for _, fn := range f.Named(name) {
+		addrs = append(addrs, fn.Start+offset)
+	}
+	if file, ok := f.(*symbol.File); ok && addrs == nil {
+		if start, _, ok := file.Symbol(name); ok {
+			addrs = append(addrs, start+offset)
+		}
+	}
+	return addrs, nil
+}
+
+// linePlaces returns where the code of a line begins.
+func linePlaces(f *symbol.File, file string, line int) ([]uint64, error) {
+	found, before, after := f.Places(file, line)
+	switch {
+	case len(found) > 0:
+		return found, nil
+	case before == 0 && after == 0:
+		return nil, fmt.Errorf("%s has no code of a file %s", f.Name(), file)
+	case after == 0:
+		return nil, fmt.Errorf("%s has no code of %s:%d; the last line with code is %d", f.Name(), file, line, before)
+	}
+	return nil, fmt.Errorf("%s has no code of %s:%d; the next line with code is %d", f.Name(), file, line, after)
+}
+
+// written returns the error of writing answers: a script must not take a part of them for all.
+func written(_ int, err error) error {
+	if err != nil {
+		return fmt.Errorf("standard output: %w", err)
+	}
+	return nil
+}
+
+// moduleVersion returns the version zf was built from, "(devel)" if not known.
+func moduleVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
+// printAll prints what is known of all of these. Those that come together are looked
+// up together.
+func (a *answering) printAll(all []asked) {
+	opt := a.opt
+	file, ok := a.f.(*symbol.File)
+	switch {
+	case opt.style == styleLLVM || opt.style == styleJSON:
+		for _, q := range all {
+			r := opt.answerOf(a.f, a.f.Name(), q.addr, q.pc)
+			a.styled(&r)
+		}
+		return
+	case !ok:
+		for _, q := range all {
+			opt.print(a.out, a.f, q, a.f.Lookup(q.pc, false))
+		}
+		return
+	case len(all) > 1<<16:
+		debug.SetGCPercent(100) // the answers are no longer small beside what is read
+	}
+	for some := range slices.Chunk(all, 1<<17) {
+		pcs := make([]uint64, len(some))
+		for i := range some {
+			pcs[i] = some[i].pc
+		}
+		answers := file.LookupAll(pcs, false)
+		if opt.functions {
+			file.FullNamesAll(pcs, answers)
+		}
+		a.printAnswers(some, answers)
+	}
+}
+
+// printAnswers prints many answers; the processors share the work.
+func (a *answering) printAnswers(all []asked, answers [][]lookup.Call) {
+	const block = 4096
+	texts := make([]bytes.Buffer, (len(all)+block-1)/block)
+	var work sync.WaitGroup
+	for n := range texts {
+		work.Go(func() {
+			for i := n * block; i < min((n+1)*block, len(all)); i++ {
+				a.opt.print(&texts[n], a.f, all[i], answers[i])
+			}
+		})
+	}
+	work.Wait()
+	for n := range texts {
+		texts[n].WriteTo(a.out)
+	}
+}
+
+// textWriter is a *bufio.Writer or a *bytes.Buffer.
+type textWriter interface {
+	io.Writer
+	io.StringWriter
+	io.ByteWriter
+}
+
+// after returns what stands after a part of an answer: the end of the line, unless all of it is on
+// one line.
+func (opt *addrOptions) after(pretty string) string {
+	if opt.pretty {
+		return pretty
+	}
+	return "\n"
+}
+
+// print prints what is known of an address. The forms are those of translate_addresses
+// in binutils/addr2line.c.
+func (opt *addrOptions) print(w textWriter, f addrSymbols, q asked, frames []lookup.Call) {
+	var more []symbol.Detail
+	if opt.relative || opt.short {
+		more = detailsOf(f, q.pc, frames)
+	}
+	if opt.addresses {
+		shown := q.pc
+		if opt.adjust != 0 || q.pc == noPlace {
+			shown = q.addr
+		}
+		hex := strconv.FormatUint(shown, 16)
+		w.WriteString("0x" + strings.Repeat("0", max(0, 2*f.AddressSize()-len(hex))) + hex + opt.after(": "))
+	}
+	if len(frames) == 0 {
+		name, offset := variableAt(f, q.pc)
+		switch {
+		case !opt.functions:
+		case name != "": // data, which no function has: the offset tells the two apart
+			w.WriteString(name + "+" + hexOf(offset) + opt.after(" at "))
+		default:
+			w.WriteString("??" + opt.after(" "))
+		}
+		opt.symbol(w, f, q.pc, frames)
+		w.WriteString("??:0\n")
+		return
+	}
+	for i := range frames {
+		fr, file := &frames[i], frames[i].File
+		var detail *symbol.Detail
+		if more != nil {
+			detail = &more[i]
+		}
+		if i > 0 && !opt.inlines {
+			break
+		}
+		if i > 0 && opt.pretty {
+			w.WriteString(" (inlined by) ")
+		}
+		if opt.functions {
+			w.WriteString(orUnknown(opt.nameOf(fr, detail)) + opt.after(" at "))
+		}
+		if i == 0 {
+			opt.symbol(w, f, q.pc, frames)
+		}
+		w.WriteString(opt.view.link(fr, orUnknown(opt.fileOf(file, detail))))
+		// Only the innermost frame has a discriminator, but addr2line prints it with all of them.
+		switch d := frames[0].Discriminator; {
+		case fr.Line == 0:
+			w.WriteString(":?")
+		case d != 0:
+			fmt.Fprintf(w, ":%d (discriminator %d)", fr.Line, d)
+		default:
+			w.WriteByte(':')
+			w.WriteString(strconv.Itoa(fr.Line))
+		}
+		w.WriteByte('\n')
+		opt.view.source(w, fr)
+	}
+}
+
+// variableAt returns the variable at pc and the offset in it, "" if there is none.
+func variableAt(f addrSymbols, pc uint64) (name string, offset uint64) {
+	if file, ok := f.(*symbol.File); ok {
+		name, offset, _ = file.Variable(pc)
+	}
+	return name, offset
+}
+
+// symbol prints the symbol that an address is in and how far, and the section, as eu-addr2line
+// does with -S and -x.
+func (opt *addrOptions) symbol(w textWriter, f addrSymbols, pc uint64, frames []lookup.Call) {
+	if !opt.symbols {
+		return
+	}
+	name, offset := variableAt(f, pc)
+	if n := len(frames); n > 0 {
+		name, offset = opt.nameOf(&frames[n-1], nil), frames[n-1].Offset
+	}
+	name = orUnknown(name)
+	if offset != 0 {
+		name += "+" + hexOf(offset)
+	}
+	if file, ok := f.(*symbol.File); ok && opt.symbolSections {
+		if section, _, ok := file.Section(pc); ok {
+			name += " (" + section + ")"
+		}
+	}
+	w.WriteString(name + opt.after(" "))
 }

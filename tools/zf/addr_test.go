@@ -164,7 +164,7 @@ func TestAddrErrors(t *testing.T) {
 		{[]string{"--=x"}, "unknown flag --"},
 		{[]string{"-a", "-e"}, "flag -e needs an argument"},
 		{[]string{"--exe"}, "flag --exe needs an argument"},
-		{[]string{"--functions=yes"}, "flag --functions takes no argument"},
+		{[]string{"--functions=yes"}, "flag --functions: it takes no argument"},
 		{[]string{"-e", elf, "-j", ".nowhere", "0"}, "has no section .nowhere"},
 	} {
 		var out, msg bytes.Buffer
@@ -312,6 +312,7 @@ func TestAddrArgs(t *testing.T) {
 			tt.opt.index = indexAuto
 		}
 		opt, addrs, err := addrOptions{exe: defaultExe, index: indexAuto}.parse(strings.Fields(tt.args))
+		opt.view = nil
 		if err != nil || opt != tt.opt || strings.Join(addrs, " ") != tt.addrs {
 			t.Errorf("parseAddrArgs(%s) = %+v, %q, %v; want %+v, %q", tt.args, opt, addrs, err, tt.opt, tt.addrs)
 		}
@@ -327,7 +328,7 @@ func TestAddrDemangle(t *testing.T) {
 		{"main", "main"},
 	} {
 		opt := addrOptions{demangle: true}
-		if got := opt.function(&lookup.Call{Function: tt.name}); got != tt.want {
+		if got := opt.nameOf(&lookup.Call{Function: tt.name}, nil); got != tt.want {
 			t.Errorf("-C of %s = %q; want %q", tt.name, got, tt.want)
 		}
 	}

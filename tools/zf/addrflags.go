@@ -8,7 +8,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -26,13 +25,9 @@ instruction after the call, give the address minus one.
 Flags, which may be joined as in -afip:
 
   -e, --exe=FILE         the ELF file (default a.out); or a folder, a .deb or a
-                         .rpm with one, or a core file
+                         .rpm with one
   --build-id=HEX         the file of this build, from the folder or package of
                          -e or from a debuginfod server
-  -pid N                 addresses are those of a running process
-  -core FILE             addresses are those of the process that left this file
-  -M, --linux-process-map=FILE
-                         the same with no more than a copy of its /proc/PID/maps
   -map FILE              instead of it a map file, of any kind that zf map -h
                          names: functions without lines. ADDR may be logical
                          then, as 0001:00000639, if those of the map are
@@ -78,16 +73,14 @@ type addrOptions struct {
 	addresses, functions, inlines, pretty, basenames, demangle bool
 	help, version                                              bool
 
-	style, buildID, core, maps, debugDir string
-	names                                string // which names functions have: "" as linked, or shortNames
-	pid                                  int
-	adjust                               uint64
-	symbols, symbolSections              bool
-	verbose, relative                    bool
-	llvm                                 bool // numbers and errors are as llvm-symbolizer's
+	style, buildID, debugDir string
+	short                    bool // functions have short names, not those they are linked by
+	adjust                   uint64
+	symbols, symbolSections  bool
+	verbose, relative        bool
+	llvm                     bool // numbers and errors are as llvm-symbolizer's
 
-	view *addrView // nil without the flags for it
-	bad  string    // what is wrong with a flag's value
+	view *viewFlags
 }
 
 // Output styles, as LLVM names them.
@@ -95,198 +88,229 @@ const (
 	styleGNU  = "GNU"
 	styleLLVM = "LLVM"
 	styleJSON = "JSON"
-
-	shortNames = "short"
 )
 
-// addrFlag is a flag. The package flag cannot be used: it knows no joined letters.
+// An addrFlag is a row of a table of flags. The package flag cannot be used: it knows no joined
+// letters.
 type addrFlag struct {
-	letter byte
-	long   string
-	// to is what it sets: a *bool, a *string, or a func(). A func(string) takes the flag's value,
-	// an optional one that may be left out.
+	// names are letters and long names. One that ends in = takes a value, one that ends in ? may
+	// have one.
+	names string
+	// to is what the flag sets: a *bool, a *string, or a function of the value. A string says why
+	// the flag is refused; nil is for one that only steers parts that zf has not.
 	to any
 }
 
-type optional func(arg string)
-
-// takes reports whether the flag takes a value, and whether it has to have one.
-func (f *addrFlag) takes() (value, required bool) {
-	switch f.to.(type) {
-	case *string, func(string):
-		return true, true
-	case optional:
-		return true, false
-	}
-	return false, false
+// switches returns what sets a flag that is on or off, unless its value is false.
+func switches(to *bool, on bool) func(string) error {
+	return func(s string) error { *to = on && s != "false"; return nil }
 }
 
-// set sets the flag.
-func (f *addrFlag) set(value string) {
+// processes is why the flags of eu-addr2line about a process are refused.
+const processes = "put the process's /proc/PID/maps in front of the addresses, for zf symbolize -e FILE"
+
+// tables returns the flags: addr2line's; those of llvm-symbolizer and eu-addr2line; and our own,
+// which are spelt with one dash, as in all commands of zf: --base is short for --basenames.
+func (o *addrOptions) tables() (gnu, others, own []addrFlag) {
+	debuginfod := func(mode string) func(string) error {
+		return func(string) error { o.debuginfod = mode; return nil }
+	}
+	gnu = []addrFlag{
+		{"a addresses", &o.addresses},
+		{"b= target=", nil}, // a BFD target; only ELF is read
+		{"e= exe=", &o.exe},
+		{"f? functions?", o.setFunctions},
+		{"i inlines", &o.inlines},
+		{"j= section=", &o.section},
+		{"p pretty-print", &o.pretty},
+		{"s basenames", &o.basenames},
+		{"C? demangle?", switches(&o.demangle, true)},
+		{"R recurse-limit r no-recurse-limit", nil}, // of addr2line's demangler
+		{"v V version", &o.version},
+		{"h H help", &o.help},
+	}
+	others = []addrFlag{
+		{"print-address", &o.addresses},
+		{"obj= executable=", &o.exe},
+		{"inlining?", switches(&o.inlines, true)},
+		{"no-inlines", switches(&o.inlines, false)},
+		{"no-demangle", switches(&o.demangle, false)},
+		{"usage", &o.help},
+		{"output-style=", o.setStyle},
+		{"adjust-vma=", o.setAdjust},
+		{"build-id=", func(s string) error { o.buildID = strings.ToLower(s); return nil }},
+		{"debuginfod", debuginfod(debuginfodAuto)},
+		{"no-debuginfod", debuginfod(debuginfodOff)},
+		{"debug-file-directory= fallback-debug-path= debuginfo-path=", &o.debugDir},
+		{"print-source-context-lines=", o.view.setContext},
+		{"relativenames relative", &o.relative},
+		{"A absolute", switches(&o.relative, false)},
+		{"verbose", &o.verbose},
+		{"S symbols", &o.symbols},
+		{"x symbols-sections", func(string) error { o.symbols, o.symbolSections = true, true; return nil }},
+		{"cache-size= color? default-arch= dia disable-gsym dsym-hint= no-untag-addresses untag-addresses? relative-address use-symbol-table?", nil},
+		{"dwp=", "a .dwp file is looked for beside the program, as PROGRAM.dwp; put it there"},
+		{"filter-markup", "`zf symbolize` resolves markup"},
+		{"gsym-file-directory=", "-e names a GSYM file"},
+		{"skip-line-zero", "lines are as the compiler wrote them"},
+		{"pid= core= M= linux-process-map=", processes},
+		{"F flags", "what a line table says beyond lines is not kept; eu-addr2line -F prints it"},
+		{"k kernel", "name the kernel's vmlinux by -e, and by --adjust-vma where it runs"},
+		{"K? offline-kernel?", "name the kernel's vmlinux, or a module, by -e"},
+	}
+	own = []addrFlag{
+		{"map=", &o.mapFile}, {"base=", &o.base}, {"index=", &o.index}, {"debuginfod=", &o.debuginfod},
+		{"context=", o.view.setContext}, {"source=", remapping(&o.view.remaps)}, {"links=", &o.view.links},
+		{"pid= core=", processes},
+	}
+	return gnu, others, own
+}
+
+// setStyle sets the output style.
+func (o *addrOptions) setStyle(s string) error {
+	if o.style = strings.ToUpper(s); o.style != styleGNU && o.style != styleLLVM && o.style != styleJSON {
+		return fmt.Errorf("want GNU, LLVM or JSON, not %q", s)
+	}
+	return nil
+}
+
+// setAdjust sets how far above its addresses the file was loaded.
+func (o *addrOptions) setAdjust(s string) (err error) {
+	if o.adjust, err = strconv.ParseUint(s, 0, 64); err != nil {
+		return fmt.Errorf("it wants a number such as 0x1000, not %q", s)
+	}
+	return nil
+}
+
+// setFunctions sets which names of functions are printed.
+func (o *addrOptions) setFunctions(names string) error {
+	o.functions, o.short = names != "none", names == "short"
+	switch names {
+	case "", "none", "linkage", "short":
+		return nil
+	}
+	return fmt.Errorf("it takes no argument, or none, short or linkage, not %q", names)
+}
+
+// A foundFlag is a flag that was given, by one of its names.
+type foundFlag struct {
+	to          any
+	name, takes string
+}
+
+// findFlag returns the flag that has a name, a letter or a long one, or whose long name it is
+// short for; nil if there is none.
+func findFlag(table []addrFlag, want string, short bool) (f *foundFlag, err error) {
+	for _, row := range table {
+		for word := range strings.FieldsSeq(row.names) {
+			name := strings.TrimRight(word, "=?")
+			this := &foundFlag{row.to, name, word[len(name):]}
+			switch {
+			case name == want:
+				return this, nil
+			case !short || want == "" || !strings.HasPrefix(name, want):
+			case f != nil && f.name != name:
+				err = fmt.Errorf("flag --%s could be --%s or --%s", want, f.name, name)
+			default:
+				f = this
+			}
+		}
+	}
+	return f, err
+}
+
+// set sets the flag, which was spelt with so many dashes.
+func (f *foundFlag) set(dash, value string) (err error) {
 	switch to := f.to.(type) {
 	case *bool:
 		*to = true
 	case *string:
 		*to = value
-	case func():
-		to()
-	case func(string):
-		to(value)
-	case optional:
-		to(value)
+	case func(string) error:
+		err = to(value)
+	case string:
+		err = errors.New(to)
 	}
-}
-
-// Those that only steer parts addr2line or llvm-symbolizer has are taken and ignored.
-func ignored()            {}
-func ignoredValue(string) {}
-
-// gnu is addr2line's flags.
-func (o *addrOptions) gnu() []addrFlag {
-	return []addrFlag{
-		{'a', "addresses", &o.addresses},
-		{'b', "target", ignoredValue}, // a BFD target; only ELF is read
-		{'e', "exe", &o.exe},
-		{'f', "functions", optional(o.setFunctions)},
-		{'i', "inlines", &o.inlines},
-		{'j', "section", &o.section},
-		{'p', "pretty-print", &o.pretty},
-		{'s', "basenames", &o.basenames},
-		{'C', "demangle", optional(func(arg string) { o.demangle = arg != "false" })},
-		{'R', "recurse-limit", ignored}, // of addr2line's demangler
-		{'r', "no-recurse-limit", ignored},
-		{'v', "version", &o.version},
-		{'V', "version", &o.version},
-		{'h', "help", &o.help},
-		{'H', "help", &o.help},
+	if err != nil {
+		err = fmt.Errorf("flag %s%s: %w", dash, f.name, err)
 	}
-}
-
-// others are the flags of llvm-symbolizer and eu-addr2line.
-func (o *addrOptions) others() []addrFlag {
-	refuse := func(why string) func() { return func() { o.bad = why } }
-	return []addrFlag{
-		// Of both, or by another name.
-		{0, "print-address", &o.addresses},
-		{0, "obj", &o.exe},
-		{0, "executable", &o.exe},
-		{0, "inlining", optional(func(arg string) { o.inlines = arg != "false" })},
-		{0, "no-inlines", func() { o.inlines = false }},
-		{0, "no-demangle", func() { o.demangle = false }},
-		{0, "usage", &o.help},
-		// Of llvm-symbolizer.
-		{0, "output-style", func(arg string) {
-			if o.style = strings.ToUpper(arg); o.style != styleGNU && o.style != styleLLVM && o.style != styleJSON {
-				o.bad = "flag --output-style is GNU, LLVM or JSON, not " + strconv.Quote(arg)
-			}
-		}},
-		{0, "adjust-vma", func(arg string) {
-			var err error
-			if o.adjust, err = strconv.ParseUint(arg, 0, 64); err != nil {
-				o.bad = "flag --adjust-vma wants a number such as 0x1000, not " + strconv.Quote(arg)
-			}
-		}},
-		{0, "build-id", func(arg string) { o.buildID = strings.ToLower(arg) }},
-		{0, "debuginfod", func() { o.debuginfod = debuginfodAuto }},
-		{0, "no-debuginfod", func() { o.debuginfod = debuginfodOff }},
-		{0, "debug-file-directory", &o.debugDir},
-		{0, "fallback-debug-path", &o.debugDir},
-		{0, "print-source-context-lines", o.viewed("context")},
-		{0, "relativenames", &o.relative},
-		{0, "verbose", &o.verbose},
-		{0, "cache-size", ignoredValue},
-		{0, "color", optional(ignoredValue)},
-		{0, "default-arch", ignoredValue},
-		{0, "dia", ignored},
-		{0, "disable-gsym", ignored},
-		{0, "dsym-hint", ignoredValue},
-		{0, "no-untag-addresses", ignored},
-		{0, "untag-addresses", optional(ignoredValue)},
-		{0, "relative-address", ignored},
-		{0, "use-symbol-table", optional(ignoredValue)},
-		{0, "dwp", func(string) {
-			o.bad = "flag --dwp: a .dwp file is looked for beside the program, as PROGRAM.dwp; put it there"
-		}},
-		{0, "filter-markup", refuse("flag --filter-markup: `zf symbolize` resolves markup")},
-		{0, "gsym-file-directory", func(string) { o.bad = "flag --gsym-file-directory: -e names a GSYM file" }},
-		{0, "skip-line-zero", refuse("flag --skip-line-zero: lines are as the compiler wrote them")},
-		// Of eu-addr2line.
-		{0, "pid", o.setPID},
-		{0, "core", &o.core},
-		{'M', "linux-process-map", &o.maps},
-		{0, "debuginfo-path", &o.debugDir},
-		{'A', "absolute", func() { o.relative = false }},
-		{0, "relative", &o.relative},
-		{'S', "symbols", &o.symbols},
-		{'x', "symbols-sections", func() { o.symbols, o.symbolSections = true, true }},
-		{'F', "flags", refuse("flag --flags: what a line table says beyond lines is not kept; eu-addr2line -F prints it")},
-		{'k', "kernel", refuse("flag --kernel: name the kernel's vmlinux by -e, and by --adjust-vma where it runs")},
-		{'K', "offline-kernel", optional(func(string) { o.bad = "flag --offline-kernel: name the kernel's vmlinux, or a module, by -e" })},
-	}
-}
-
-// own is the flags that none of them has. Those are spelt with one dash, as in all commands of
-// zf: --base is short for --basenames.
-func (o *addrOptions) own() []addrFlag {
-	return []addrFlag{
-		{0, "map", &o.mapFile}, {0, "base", &o.base}, {0, "index", &o.index}, {0, "debuginfod", &o.debuginfod},
-		{0, "pid", o.setPID}, {0, "core", &o.core},
-		{0, "context", o.viewed("context")}, {0, "source", o.viewed("source")}, {0, "links", o.viewed("links")},
-	}
-}
-
-// setPID takes the number of a process.
-func (o *addrOptions) setPID(arg string) {
-	var err error
-	if o.pid, err = strconv.Atoi(arg); err != nil || o.pid <= 0 {
-		o.bad = "flag -pid wants the number of a process, not " + strconv.Quote(arg)
-	}
-}
-
-// viewed returns what takes the value of a flag of o.view.
-func (o *addrOptions) viewed(name string) func(string) {
-	return func(arg string) {
-		if o.view == nil {
-			o.view = newAddrView()
-		}
-		if err := o.view.set.Set(name, arg); err != nil {
-			o.bad = fmt.Sprintf("flag -%s: %v", name, err)
-		}
-	}
+	return err
 }
 
 // parse parses args as getopt_long does: letters may be joined, long names cut short, and flags
 // may stand after addresses, up to "--".
 func (o addrOptions) parse(args []string) (_ addrOptions, addrs []string, err error) {
-	for len(args) > 0 {
-		arg := args[0]
+	o.view = new(viewFlags)
+	gnu, others, own := o.tables()
+	all := append(gnu[:len(gnu):len(gnu)], others...)
+	for len(args) > 0 && err == nil {
+		arg, word := args[0], strings.TrimLeft(args[0], "-")
 		args = args[1:]
-		own := o.isOwn(arg)
+		name, value, has := strings.Cut(word, "=")
+		dash := arg[:min(2, len(arg)-len(word))]
+		var f *foundFlag
 		switch {
 		case arg == "--":
 			return o, append(addrs, args...), o.check()
-		case o.llvm && strings.HasPrefix(arg, "-f="):
-			o.setFunctions(arg[len("-f="):])
-		case o.llvm && o.isLong(arg, own): // which LLVM's tools take with one dash too
-			args, err = parseLong("--", strings.TrimLeft(arg, "-"), args, o.gnu(), o.others())
-		case own:
-			args, err = parseLong("-", arg[1:], args, o.own())
-		case strings.HasPrefix(arg, "--"):
-			// addr2line's come first: what is short for one of them stays so.
-			args, err = parseLong("--", arg[2:], args, o.gnu(), o.others())
-		case len(arg) > 1 && arg[0] == '-':
-			args, err = o.parseLetters(arg[1:], args)
-		default:
+		case dash == "" || arg == "-":
 			addrs = append(addrs, arg)
+			continue
+		case dash == "--":
+			// addr2line's come first: what is short for one of them stays so.
+			if f, err = findFlag(gnu, name, true); f == nil {
+				f, err = findFlag(others, name, true)
+			}
+			if f == nil {
+				err = fmt.Errorf("unknown flag --%s", name)
+			}
+		case o.llvm && (len(name) > 1 || name == "f" && has): // LLVM's tools take one dash, too
+			if f, _ = findFlag(all, name, false); f == nil {
+				f, _ = findFlag(own, name, false)
+			}
+		default:
+			f, _ = findFlag(own, name, false)
 		}
-		if err == nil && o.bad != "" {
-			err = errors.New(o.bad)
-		}
-		if err != nil {
-			return o, nil, err
+		switch {
+		case err != nil:
+		case f == nil:
+			args, err = parseLetters(all, word, args, o.llvm)
+		case f.takes == "" && has:
+			err = fmt.Errorf("flag %s%s takes no argument", dash, f.name)
+		case f.takes == "=" && !has && len(args) == 0:
+			err = fmt.Errorf("flag %s%s needs an argument", dash, f.name)
+		case f.takes == "=" && !has:
+			err = f.set(dash, args[0])
+			args = args[1:]
+		default:
+			err = f.set(dash, value)
 		}
 	}
-	return o, addrs, o.check()
+	if err == nil {
+		err = o.check()
+	}
+	return o, addrs, err
+}
+
+// parseLetters parses joined letters; the last may take the next of args. It returns what is
+// left of args. llvm says that those with a value are -e and -j alone, as llvm-symbolizer has it.
+func parseLetters(table []addrFlag, letters string, args []string, llvm bool) (_ []string, err error) {
+	for i := 0; i < len(letters) && err == nil; i++ {
+		f, _ := findFlag(table, letters[i:i+1], false)
+		value := letters[i+1:]
+		switch {
+		case f == nil, llvm && f.takes == "=" && f.name != "e" && f.name != "j":
+			err = fmt.Errorf("unknown flag -%c", letters[i])
+		case f.takes != "=":
+			err = f.set("-", "")
+		case value == "" && len(args) == 0:
+			err = fmt.Errorf("flag -%s needs an argument", f.name)
+		case value == "":
+			return args[1:], f.set("-", args[0])
+		default:
+			return args, f.set("-", value)
+		}
+	}
+	return args, err
 }
 
 // check says which flags do not go together.
@@ -296,112 +320,6 @@ func (o *addrOptions) check() error {
 		return errors.New("-e and -map: give one of them")
 	case o.mapFile == "" && o.base != "":
 		return errors.New("-base is for -map")
-	case (o.pid != 0 || o.core != "" || o.maps != "") && (o.mapFile != "" || o.section != ""):
-		return errors.New("-pid, -core and -M are of a process, which has neither -map nor -j")
-	case o.pid != 0 && o.core != "" || o.pid != 0 && o.maps != "" || o.core != "" && o.maps != "":
-		return errors.New("-pid, -core and -M: give one of them")
 	}
 	return nil
-}
-
-// isOwn reports whether arg is one of the own flags.
-func (o *addrOptions) isOwn(arg string) bool {
-	name, _, _ := strings.Cut(arg, "=")
-	return slices.ContainsFunc(o.own(), func(f addrFlag) bool { return "-"+f.long == name })
-}
-
-// isLong reports whether arg is a long flag, spelt out, with one dash or two.
-func (o *addrOptions) isLong(arg string, own bool) bool {
-	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-"), "=")
-	if len(name) < 2 || arg[0] != '-' || own && name != "debuginfod" {
-		return false
-	}
-	return slices.ContainsFunc(append(o.gnu(), o.others()...), func(f addrFlag) bool { return f.long == name })
-}
-
-// parseLetters parses joined letters; the last may take the next of args. It
-// returns what is left of args.
-func (o *addrOptions) parseLetters(letters string, args []string) ([]string, error) {
-	flags := append(o.gnu(), o.others()...)
-	for i := range len(letters) {
-		n := slices.IndexFunc(flags, func(f addrFlag) bool { return f.letter == letters[i] })
-		if n < 0 {
-			return nil, fmt.Errorf("unknown flag -%c", letters[i])
-		}
-		f, rest := &flags[n], letters[i+1:]
-		_, required := f.takes()
-		switch {
-		case !required:
-			f.set("")
-			continue
-		case o.llvm && f.letter != 'e' && f.letter != 'j': // llvm-symbolizer has no others with a value
-			return nil, fmt.Errorf("unknown flag -%c", letters[i])
-		case rest == "" && len(args) == 0:
-			return nil, fmt.Errorf("flag -%c needs an argument", f.letter)
-		case rest == "":
-			rest, args = args[0], args[1:]
-		}
-		f.set(rest)
-		break
-	}
-	return args, nil
-}
-
-// parseLong parses one long flag without its dashes, of the first list that has it. It returns
-// what is left of args.
-func parseLong(dash, flag string, args []string, lists ...[]addrFlag) ([]string, error) {
-	name, value, has := strings.Cut(flag, "=")
-	var f *addrFlag
-	for _, list := range lists {
-		var err error
-		if f, err = findLong(list, name); err != nil {
-			return nil, err
-		}
-		if f != nil {
-			break
-		}
-	}
-	if f == nil {
-		return nil, fmt.Errorf("unknown flag --%s", name)
-	}
-	switch takes, required := f.takes(); {
-	case !takes && has:
-		return nil, fmt.Errorf("flag %s%s takes no argument", dash, f.long)
-	case required && !has && len(args) == 0:
-		return nil, fmt.Errorf("flag %s%s needs an argument", dash, f.long)
-	case required && !has:
-		value, args = args[0], args[1:]
-	}
-	f.set(value)
-	return args, nil
-}
-
-// findLong returns the flag with a long name, or with the one that name is short for; nil if
-// there is none.
-func findLong(flags []addrFlag, name string) (found *addrFlag, err error) {
-	for i := range flags {
-		f := &flags[i]
-		if f.long == name {
-			return f, nil
-		}
-		if name != "" && strings.HasPrefix(f.long, name) {
-			if found != nil && found.long != f.long {
-				return nil, fmt.Errorf("flag --%s could be --%s or --%s", name, found.long, f.long)
-			}
-			found = f
-		}
-	}
-	return found, nil
-}
-
-// setFunctions sets which names of functions are printed.
-func (o *addrOptions) setFunctions(names string) {
-	o.functions, o.names = names != "none", ""
-	switch names {
-	case "", "none", "linkage":
-	case shortNames:
-		o.names = shortNames
-	default:
-		o.bad = fmt.Sprintf("flag --functions takes no argument, or none, short or linkage, not %q", names)
-	}
 }

@@ -43,15 +43,11 @@ func (opt *addrOptions) answerOf(f addrSymbols, module string, addr, pc uint64) 
 // detailsOf returns the details of frames, one for each.
 func detailsOf(f addrSymbols, pc uint64, frames []lookup.Call) []symbol.Detail {
 	more := make([]symbol.Detail, len(frames))
-	d, ok := f.(interface {
-		Details(addr uint64, ret bool) []symbol.Detail
-	})
-	if !ok {
-		return more
-	}
-	// Go's own tables may know other calls than the debug information.
-	if known := d.Details(pc, false); len(known) == len(frames) {
-		copy(more, known)
+	if file, ok := f.(*symbol.File); ok {
+		// Go's own tables may know other calls than the debug information.
+		if known := file.Details(pc, false); len(known) == len(frames) {
+			copy(more, known)
+		}
 	}
 	return more
 }
@@ -74,14 +70,14 @@ func (opt *addrOptions) shown(a *answer) []lookup.Call {
 	return []lookup.Call{only}
 }
 
-// nameOf returns the name of a frame's function as it is printed, or "".
+// nameOf returns the name of a frame's function as it is printed, or "". more may be nil.
 func (opt *addrOptions) nameOf(fr *lookup.Call, more *symbol.Detail) string {
 	name := fr.Function
 	if opt.style == styleLLVM || opt.style == styleJSON {
 		name, _, _ = strings.Cut(name, "@") // the version of a symbol
 	}
 	switch {
-	case opt.names == shortNames && more.Name != "":
+	case opt.short && more != nil && more.Name != "":
 		return more.Name
 	case opt.demangle:
 		return opt.demangled(name)
@@ -98,12 +94,12 @@ func (opt *addrOptions) demangled(name string) string {
 	return demangle.Filter(name)
 }
 
-// fileOf returns the name of a frame's file as it is printed, or "".
+// fileOf returns the name of a frame's file as it is printed, or "". more may be nil.
 func (opt *addrOptions) fileOf(file string, more *symbol.Detail) string {
 	switch {
 	case opt.basenames:
 		return file[strings.LastIndexByte(file, '/')+1:]
-	case opt.relative && more.CompDir != "":
+	case opt.relative && more != nil && more.CompDir != "":
 		return strings.TrimPrefix(file, strings.TrimSuffix(more.CompDir, "/")+"/")
 	}
 	return file
@@ -116,17 +112,17 @@ func orUnknown(s string) string {
 	return s
 }
 
-// printLLVM prints an answer as llvm-symbolizer does.
-func (opt *addrOptions) printLLVM(w textWriter, a *answer) {
-	if opt.addresses && a.name == "" {
-		w.WriteString(hexOf(a.addr))
-		if opt.pretty {
-			w.WriteString(": ")
-		} else {
-			w.WriteByte('\n')
-		}
+// styled prints an answer in one of LLVM's styles.
+func (a *answering) styled(r *answer) {
+	if a.opt.style == styleJSON {
+		a.emit(a.opt.jsonOf(r))
+		return
 	}
-	frames := opt.framesOf(a)
+	opt, w := a.opt, a.out
+	if opt.addresses && r.name == "" {
+		w.WriteString(hexOf(r.addr) + opt.after(": "))
+	}
+	frames := opt.framesOf(r)
 	if len(frames) == 0 {
 		frames = append(frames, &jsonFrame{})
 	}
@@ -135,12 +131,7 @@ func (opt *addrOptions) printLLVM(w textWriter, a *answer) {
 			w.WriteString(" (inlined by) ")
 		}
 		if opt.functions {
-			w.WriteString(orUnknown(fr.FunctionName))
-			if opt.pretty {
-				w.WriteString(" at ")
-			} else {
-				w.WriteByte('\n')
-			}
+			w.WriteString(orUnknown(fr.FunctionName) + opt.after(" at "))
 		}
 		if opt.verbose {
 			fr.verbose(w)
@@ -150,6 +141,15 @@ func (opt *addrOptions) printLLVM(w textWriter, a *answer) {
 		opt.view.source(w, &fr.call)
 	}
 	w.WriteByte('\n')
+}
+
+// emit writes an answer in JSON, or adds it to the list of all.
+func (a *answering) emit(j *jsonAnswer) {
+	if a.list {
+		a.all = append(a.all, j)
+		return
+	}
+	a.out.Write(a.opt.jsonText(j))
 }
 
 // verbose prints a frame as --verbose has it.

@@ -45,8 +45,8 @@ A full core is of all memory, so that Delve has every goroutine and variable:
 
 It has a thread for each CPU that was in the kernel, numbered from 10000, and
 one for each of the kernel's threads that run goroutines. The first one stands
-where the machine has died. The file is sparse; a name that ends in .zst, or
--zstd, has it compressed. It holds what the machine held, secrets too.`
+where the machine has died. The file is sparse. It holds what the machine held,
+secrets too.`
 
 // coreFlags are the flags of zf core.
 type coreFlags struct {
@@ -54,7 +54,6 @@ type coreFlags struct {
 	number             int
 	force              bool
 	qmp, dump, gdb     string // of what a full core is made
-	zstd               bool
 }
 
 // full reports whether a full core is wanted.
@@ -71,7 +70,7 @@ func runCore(c *call) error {
 	}
 	defer sym.Close()
 	ctx := c.interruptible()
-	full := &fullCore{streams: c.streams, path: f.output, elf: f.elf, sym: sym, force: f.force, zstd: f.zstd}
+	full := &fullCore{streams: c.streams, path: f.output, elf: f.elf, sym: sym, force: f.force}
 	switch {
 	case f.qmp != "":
 		return full.ofMonitor(ctx, f.qmp)
@@ -247,7 +246,6 @@ func (f *coreFlags) parse(c *call) error {
 		{&f.qmp, "qmp", "make a full core of the machine whose QEMU has its monitor at `SOCKET`"},
 		{&f.dump, "dump", "make a full core of the memory in `FILE`"},
 		{&f.gdb, "gdb", "make a full core of the machine whose gdb stub is at `HOST:PORT`"},
-		{&f.zstd, "zstd", "compress a full core, as a name that ends in .zst does"},
 	})
 	switch {
 	case err != nil:
@@ -260,8 +258,6 @@ func (f *coreFlags) parse(c *call) error {
 		return c.wrong("want one of -qmp, -dump, -gdb")
 	case f.full() && f.number != 0:
 		return c.wrong("-n is for a log")
-	case f.zstd && !f.full():
-		return c.wrong("-zstd is for a full core; one of a trace is small")
 	case f.full():
 	case len(inputs) != 1:
 		return c.wrong("want one log, have %d; - is standard input", len(inputs))
@@ -272,11 +268,7 @@ func (f *coreFlags) parse(c *call) error {
 	}
 	if f.output == "" {
 		f.output = strings.TrimSuffix(filepath.Base(f.elf), ".elf") + ".core"
-		if f.zstd {
-			f.output += zstdSuffix
-		}
 	}
-	f.zstd = f.full() && (f.zstd || filepath.Ext(f.output) == zstdSuffix)
 	if samePath(f.output, f.elf) || samePath(f.output, f.input) || samePath(f.output, f.dump) {
 		return c.wrong("-o %s would overwrite what is read", f.output)
 	}

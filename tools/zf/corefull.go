@@ -4,19 +4,14 @@ package main
 // stub, or of a dump. It appears under its name when it is whole, and not before.
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/core"
@@ -24,38 +19,23 @@ import (
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
-// zstdSuffix is the end of the name of a core that is to be compressed.
-const zstdSuffix = ".zst"
-
 // fullCore is a full core that is to be made.
 type fullCore struct {
 	streams
-	path, elf   string
-	sym         *symbol.File
-	force, zstd bool
-}
-
-// memoryProgress returns what says on a terminal how much of the memory is copied.
-func memoryProgress(line *progressLine) func(n, of uint64) {
-	began, last := time.Now(), time.Time{}
-	return func(n, of uint64) {
-		now := time.Now()
-		if now.Sub(began) < progressAfter || now.Sub(last) < progressAfter/3 || of == 0 {
-			return
-		}
-		const width = 40
-		bar := int(min(n, of) * width / of)
-		last = now
-		line.set(fmt.Sprintf("reading memory [%s%s] %d of %d MiB", strings.Repeat("=", bar), strings.Repeat(" ", width-bar), n>>20, of>>20))
-	}
+	path, elf string
+	sym       *symbol.File
+	force     bool
 }
 
 // write makes the core and says so.
 func (c *fullCore) write(from memory.Source) error {
-	began, line := time.Now(), progressLine{w: c.stderr}
+	began := time.Now()
+	line := progressLine{w: c.stderr, began: began}
 	o := core.FullOptions{Path: c.elf, Symbols: c.sym, Force: c.force}
 	if isTerminal(c.stderr) {
-		o.Done = memoryProgress(&line)
+		o.Done = func(n, of uint64) {
+			line.often(progressAfter/3, func() string { return fmt.Sprintf("reading memory: %d of %d MiB", n>>20, of>>20) })
+		}
 	}
 	info, size, err := c.file(from, o)
 	line.set("")
@@ -78,8 +58,6 @@ func (c *fullCore) write(from memory.Source) error {
 	switch {
 	case stripped:
 		c.say("look at it with: gdb %s %s; Delve needs debug information", c.elf, c.path)
-	case c.zstd:
-		c.say("look at it with: zstd -d %s, then dlv core %s %s", c.path, c.elf, strings.TrimSuffix(c.path, zstdSuffix))
 	default:
 		c.say("look at it with: dlv core %s %s, or gdb %[1]s %[2]s", c.elf, c.path)
 		c.sayWaits(info.Reason)
@@ -92,68 +70,11 @@ func (c *fullCore) file(from memory.Source, o core.FullOptions) (info core.FullI
 	if fi, err := os.Stat(c.path); err == nil && !fi.Mode().IsRegular() {
 		return info, 0, fmt.Errorf("%s is no file: a core is written at many places", c.path)
 	}
-	write := func(to *os.File) (err error) {
+	err = replaceFile(c.path, 0o600, func(to *os.File) (err error) { // it may hold secrets
 		info, err = core.WriteFull(to, from, o)
-		size = info.Used
 		return err
-	}
-	packed := func(to *os.File) error {
-		plain, err := os.CreateTemp(filepath.Dir(c.path), "."+filepath.Base(c.path)+".*")
-		if err != nil {
-			return err
-		}
-		defer os.Remove(plain.Name())
-		defer plain.Close()
-		if err = write(plain); err == nil {
-			size, err = compress(to, plain)
-		}
-		return err
-	}
-	if c.zstd {
-		err = replaceFile(c.path, 0o600, packed) // it may hold secrets
-	} else {
-		err = replaceFile(c.path, 0o600, write)
-	}
-	return info, size, err
-}
-
-// compress writes what is in a file, compressed, to another one.
-func compress(to, from *os.File) (size uint64, err error) {
-	if _, err := from.Seek(0, io.SeekStart); err != nil {
-		return 0, err
-	}
-	// Each piece is a frame of its own, which the format allows: that takes little memory,
-	// and pieces of zeros, most of the file, are all the same frame.
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
-	if err != nil {
-		return 0, err
-	}
-	defer z.Close()
-	piece, zero := make([]byte, 1<<20), make([]byte, 1<<20)
-	zeros := z.EncodeAll(zero, nil)
-	var frame []byte
-	for {
-		n, err := io.ReadFull(from, piece)
-		if err == io.EOF {
-			break
-		}
-		if err != nil && err != io.ErrUnexpectedEOF {
-			return 0, err
-		}
-		out := zeros
-		if !bytes.Equal(piece[:n], zero) {
-			frame = z.EncodeAll(piece[:n], frame[:0])
-			out = frame
-		}
-		if _, err := to.Write(out); err != nil {
-			return 0, err
-		}
-	}
-	fi, err := to.Stat()
-	if err != nil {
-		return 0, err
-	}
-	return uint64(fi.Size()), nil
+	})
+	return info, info.Used, err
 }
 
 // explain says what an error means, in one sentence.
@@ -257,7 +178,7 @@ func (m *machine) keepCore(sym *symbol.File) {
 				return
 			}
 		}
-		c := &fullCore{streams: m.streams, path: m.core, elf: elf, sym: sym, force: m.force, zstd: filepath.Ext(m.core) == zstdSuffix}
+		c := &fullCore{streams: m.streams, path: m.core, elf: elf, sym: sym, force: m.force}
 		m.cored = c.ofVM(vm)
 	}
 }

@@ -34,14 +34,14 @@ func TestNothingHalfWritten(t *testing.T) {
 		"it ends before the memory does":        memory.ErrCut,
 		"no page tables lead to the image":      nil,
 	} {
-		for _, name := range []string{"core", "core.zst"} {
+		for _, name := range []string{"core"} {
 			dir := t.TempDir()
 			path := filepath.Join(dir, name)
 			if err := os.WriteFile(path, []byte("old"), 0o666); err != nil {
 				t.Fatal(err)
 			}
 			var said strings.Builder
-			c := &fullCore{streams: streams{who: "zf core", stderr: &said}, path: path, elf: elf, zstd: name == "core.zst"}
+			c := &fullCore{streams: streams{who: "zf core", stderr: &said}, path: path, elf: elf}
 			if err := c.write(brokenSource{failure}); err == nil || !strings.Contains(err.Error(), want) || said.Len() > 0 {
 				t.Errorf("%v: %v, %q; want %q", failure, err, said.String(), want)
 			}
@@ -61,7 +61,6 @@ func TestFullCoreUsage(t *testing.T) {
 		"-e a.elf -qmp s -dump d": "want one of",
 		"-e a.elf -qmp s log":     "not of log",
 		"-e a.elf -gdb h:1 -n 2":  "-n is for a log",
-		"-e a.elf -zstd log":      "-zstd is for a full core",
 		"-qmp s":                  "-e ELF is missing",
 	} {
 		if code, _, stderr := zf(nil, append([]string{"core"}, strings.Fields(args)...)...); code != exitUsage || !strings.Contains(stderr, want) {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"sync"
 	"time"
 
 	"github.com/zeroframe/zeroframe/tools/debuginfod"
@@ -39,32 +38,18 @@ func newDebuginfod(mode string, stderr io.Writer) (*debuginfod.Client, error) {
 		return nil, fmt.Errorf("%w; -debuginfod=off asks nobody", err)
 	}
 	if c != nil && isTerminal(stderr) {
-		c.Progress = (&downloadProgress{line: progressLine{w: stderr}, began: time.Now()}).take
+		c.Progress = (&progressLine{w: stderr, began: time.Now()}).showDownload
 	}
 	return c, nil
 }
 
-// A downloadProgress says on a terminal how much of a file has come.
-type downloadProgress struct {
-	line progressLine
-
-	mu          sync.Mutex
-	began, said time.Time
-}
-
-// take takes how much of a file has come. A file that comes at once shows nothing.
-func (p *downloadProgress) take(url string, done, total int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := time.Now()
-	switch {
-	case done == total:
-		p.line.set("")
-		p.began, p.said = now, time.Time{} // of the next one
-	case now.Sub(p.began) > progressAfter && now.Sub(p.said) > progressAfter/3:
-		p.line.set(downloadLine(url, done, total))
-		p.said = now
+// showDownload shows how much of a file has come. A file that comes at once shows nothing.
+func (l *progressLine) showDownload(url string, done, total int64) {
+	if done == total {
+		l.next()
+		return
 	}
+	l.often(progressAfter/3, func() string { return downloadLine(url, done, total) })
 }
 
 // downloadLine says how much of a file has come, in no more than a line.

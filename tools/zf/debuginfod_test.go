@@ -225,16 +225,16 @@ func TestIndexDebuginfod(t *testing.T) {
 
 func TestDownloadProgress(t *testing.T) {
 	var out bytes.Buffer
-	p := &downloadProgress{line: progressLine{w: &out}}
+	p := &progressLine{w: &out}
 	const url = "http://localhost/buildid/0011/debuginfo"
-	p.take(url, 1e6, 20e6)
+	p.showDownload(url, 1e6, 20e6)
 	if want := "downloading " + url + ": 1.0 of 20.0 MB"; out.String() != want {
 		t.Errorf("%q; want %q", &out, want)
 	}
 	out.Reset()
-	p.take(url, 2e6, 20e6) // too soon
-	p.take(url, 20e6, 20e6)
-	p.take(url, 20e6, 20e6) // the next file comes at once
+	p.showDownload(url, 2e6, 20e6) // too soon
+	p.showDownload(url, 20e6, 20e6)
+	p.showDownload(url, 20e6, 20e6) // the next file comes at once
 	if out.String() != wipeLine {
 		t.Errorf("at the end %q; want the line to be wiped out", &out)
 	}

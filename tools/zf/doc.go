@@ -21,9 +21,7 @@
 //	progress.go       how far a build is
 //	run.go            zf run
 //	test.go           zf test
-//	testprogress.go   how far it is
 //	testpackage.go    one package of it
-//	testfuzz.go       its -fuzz
 //	testrecord.go     its -record-failures
 //	mounts.go         the folders of this host that tests see
 //	machine.go        what run and test share
@@ -33,7 +31,6 @@
 //	replay.go         zf replay
 //	replayrun.go      the machine that does the same again
 //	replayobserve.go  what is looked at on its way
-//	observerun.go     the machine, stopped for that
 //	replayback.go     a debugger that goes backwards
 //	why.go            zf why
 //	whywaits.go       its -waits
@@ -43,7 +40,6 @@
 //	quiet.go          -q
 //	lineends.go       CR LF
 //	process_unix.go, process_windows.go  terminals and processes
-//	ram_linux.go, ram_other.go           RAM of a machine that others see
 //	termios_linux.go, termios_bsd.go     terminals
 //	chaos.go          -chaos
 //	flight.go         what is kept of a program beside its text
@@ -62,15 +58,11 @@
 //	photo.go          photos as its input
 //	addr.go           zf addr
 //	addrflags.go      its flags
-//	addropen.go       what addresses are looked up in
-//	addrinput.go      names and lines instead of addresses
 //	addrstyle.go      the output styles of LLVM's tools
 //	symbolizer.go     zf symbolizer: llvm-symbolizer's flags and protocol
 //	debuginfod.go     the flag -debuginfod
-//	addrview.go       what it shows beyond addr2line
 //	lines.go          addresses that come one by one
 //	doctor.go         zf doctor
-//	clean.go          zf clean
 //	completion.go     zf completion
 //	topics.go         zf help TOPIC
 //	kernel.txt        its topic kernel, made of kernel/option

@@ -45,8 +45,8 @@ ns), labels, frames, created_by, parent, waits_for.`
 
 type goroutinesFlags struct {
 	dead
-	json, running, blocked, dot, hang bool
-	view                              inspect.View
+	json, running, blocked, hang bool
+	view                         inspect.View
 }
 
 func runGoroutines(c *call) error {
@@ -57,21 +57,15 @@ func runGoroutines(c *call) error {
 		{&f.blocked, "blocked", "only those that waited; with -running, both"},
 		{&f.view.All, "t", "every frame, the runtime's too; no groups"},
 		{&f.view.Columns, "k", "in the columns of a Windows debugger's k"},
-		{&f.dot, "dot", "write who waits for whom, for Graphviz"},
 		{&f.hang, "hang", "the program had done nothing for long: see zf waits -h"},
 	}); err != nil {
 		return err
 	}
 	all, graph, err := f.read(c.ctx, &c.streams)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case !f.dot:
-		return f.show(c.stdout, all, graph)
-	case graph == nil:
-		return fmt.Errorf("-dot: who waits for whom is known of a core alone, and %s gives no graph", f.path)
 	}
-	return graph.WriteDOT(c.stdout)
+	return f.show(c.stdout, all, graph)
 }
 
 // show writes the goroutines that are wanted, below what keeps them from going on.

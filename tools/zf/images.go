@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/zeroframe/zeroframe/tools/elf"
 	"github.com/zeroframe/zeroframe/tools/foreign"
 	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/symbol"
@@ -115,13 +116,6 @@ func (f *symbolizeFlags) images(l *loader) (*lookup.Images, error) {
 		}
 		add(sym, c)
 	}
-	if f.pid != 0 || f.core != "" {
-		p, err := (&addrOptions{exe: defaultExe, pid: f.pid, core: f.core}).openProcess(l.indexes)
-		if err != nil {
-			return nil, err
-		}
-		add(p.(lookup.Resolver), p)
-	}
 	for _, d := range folders {
 		// The kernel of a folder of modules is what their traces mostly are of.
 		if path := d.kernel(); path != "" {
@@ -198,6 +192,181 @@ func (l *loader) search(im *lookup.Images, folders []*folder) {
 	}
 }
 
+// addrSymbols is what addresses are looked up in: a *symbol.File, a *symbol.Map or a
+// *symstore.Table.
+type addrSymbols interface {
+	io.Closer
+	Name() string
+	AddressSize() int
+	Lookup(addr uint64, ret bool) []lookup.Call
+	Named(name string) []lookup.Named
+	SectionStart(name string) (uint64, bool)
+}
+
+// openFor opens what the flags of zf addr name.
+func (x *indexing) openFor(opt *addrOptions) (addrSymbols, error) {
+	if opt.mapFile != "" {
+		return openMap(opt.mapFile, opt.base, x.stderr)
+	}
+	f, t, err := x.openNamed(opt.exe, opt.buildID)
+	switch {
+	case t != nil:
+		return t, nil
+	case err != nil:
+		return nil, err
+	}
+	if err := f.CanResolve(); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%w; -e must name the file as it was linked, before it was stripped", err)
+	}
+	if f.HasUnlinkedDWARF() {
+		x.say("note: %s is an object file, whose DWARF is not read before it is linked; names come from the symbol table, without lines", opt.exe)
+	}
+	return f, nil
+}
+
+// openNamed opens the file of -e, or of --build-id, which may be one of a crash reporter's.
+func (x *indexing) openNamed(exe, build string) (*symbol.File, *symstore.Table, error) {
+	if build != "" && exe == defaultExe {
+		f, err := x.build(build, nil)
+		return f, nil, err
+	}
+	f, err := x.open(exe)
+	switch {
+	case err == nil && (build == "" || f.BuildID() == build):
+		return f, nil, nil
+	case err == nil:
+		f.Close()
+		return nil, nil, fmt.Errorf("%s is of another build than %s; -e may name a folder in which there are several", exe, build)
+	case !errors.Is(err, symbol.ErrNotELF):
+		return nil, nil, fmt.Errorf("%w; -e names the ELF file to resolve with", err)
+	}
+	if build != "" {
+		if t := symstore.Find(exe, build); t != nil {
+			return nil, t, nil
+		}
+	}
+	d, derr := x.folderOf(exe)
+	switch {
+	case derr != nil:
+		return nil, nil, derr
+	case d == nil:
+		t, terr := symstore.Open(exe)
+		if errors.Is(terr, symstore.ErrUnknown) {
+			t, terr = nil, fmt.Errorf("%w; -e names the ELF file to resolve with", err)
+		}
+		return nil, t, terr
+	case build != "":
+		f, err = x.build(build, d)
+		return f, nil, err
+	}
+	path, oerr := d.only()
+	if oerr != nil {
+		return nil, nil, fmt.Errorf("%w, %w", err, oerr)
+	}
+	f, err = x.open(path)
+	return f, nil, err
+}
+
+// build opens the file of a build: from the folder, if it is not nil, or from a server.
+func (x *indexing) build(id string, d *folder) (*symbol.File, error) {
+	if d != nil {
+		if f := d.find(id, ""); f != nil {
+			return f, nil
+		}
+	}
+	if f := x.fromServer(id); f != nil {
+		return f, nil
+	}
+	where := "no server of $DEBUGINFOD_URLS has it"
+	switch {
+	case x.server == nil && d == nil:
+		where = "-e names a folder in which it is, or $DEBUGINFOD_URLS servers that have it"
+	case x.server == nil:
+		where = d.name + " has it not"
+	}
+	return nil, fmt.Errorf("no ELF file of build %s: %s", id, where)
+}
+
+// folderOf returns the folder that path is, or what is in the package that it is; nil if it is
+// neither.
+func (x *indexing) folderOf(path string) (*folder, error) {
+	d := &folder{root: path, name: path, indexes: x}
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		if !unpack.Is(path) {
+			return nil, nil
+		}
+		if d.root, err = os.MkdirTemp("", "zf-package-"); err != nil {
+			return nil, err
+		}
+		if x != nil {
+			x.temp = append(x.temp, d.root)
+		}
+		if err := unpack.ELFs(path, d.root); err != nil {
+			return nil, err
+		}
+	}
+	if x != nil {
+		x.folders = append(x.folders, d)
+	}
+	return d, d.list()
+}
+
+// clean removes what packages were unpacked to.
+func (x *indexing) clean() {
+	for _, dir := range x.temp {
+		os.RemoveAll(dir)
+	}
+	x.temp = nil
+}
+
+// isTemp reports whether a file is from a package, and so will be gone.
+func (x *indexing) isTemp(path string) bool {
+	for _, dir := range x.temp {
+		if strings.HasPrefix(path, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// only returns the file that a folder is about: its only ELF file, or the Linux kernel of several.
+func (d *folder) only() (string, error) {
+	if path := d.kernel(); path != "" {
+		return path, nil
+	}
+	var all []string
+	known := map[string]bool{} // build IDs: their debug information is no file of its own
+	for i, path := range append(d.files[:len(d.files):len(d.files)], d.hidden()...) {
+		f, err := elf.Open(path)
+		if err != nil {
+			continue
+		}
+		id := f.BuildID()
+		f.Close()
+		if i < len(d.files) || !known[id] {
+			all = append(all, path)
+		}
+		known[id] = id != ""
+	}
+	const few = 5
+	switch {
+	case len(all) == 1:
+		return all[0], nil
+	case len(all) == 0:
+		return "", fmt.Errorf("and there is no ELF file in it; -e names the ELF file to resolve with")
+	}
+	list := make([]string, 0, few+1)
+	for _, path := range all {
+		if len(list) == few {
+			list = append(list, "...")
+			break
+		}
+		list = append(list, strings.TrimPrefix(strings.TrimPrefix(path, d.root), "/"))
+	}
+	return "", fmt.Errorf("and it has %d ELF files (%s): --build-id says which, or -e names it", len(all), strings.Join(list, ", "))
+}
+
 // openSymbols opens an ELF file that can resolve something.
 func openSymbols(path string) (*symbol.File, error) { return openIndexed(path, nil) }
 
@@ -213,7 +382,7 @@ func openIndexed(path string, indexes *indexing) (*symbol.File, error) {
 	if err := sym.CanResolve(); err != nil && !sym.FindsFunctions() {
 		sym.Close()
 		if sym.Type == stdelf.ET_CORE {
-			return nil, fmt.Errorf("%s is a core file: -core names it", path)
+			return nil, fmt.Errorf("%s is a core file; give the program that was running", path)
 		}
 		return nil, fmt.Errorf("%w; give the image as it was built", err)
 	}

@@ -15,12 +15,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/zeroframe/zeroframe/tools/debuginfod"
-	"github.com/zeroframe/zeroframe/tools/process"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
@@ -166,30 +164,20 @@ type indexing struct {
 
 	folders []*folder // set before the first file is opened
 
-	processes []*process.Process // what they lack is said at the end
-	failed    map[string]bool    // builds that a server could not send
+	failed map[string]bool // builds that a server could not send
 }
 
-// newIndexing returns what -index=mode asks for.
-func newIndexing(mode string, s *streams) (*indexing, error) {
-	x := &indexing{mode: mode, streams: *s, background: indexLater}
+// newIndexing returns what -index=mode and -debuginfod=ask ask for.
+func newIndexing(ctx context.Context, mode, ask string, s *streams) (x *indexing, err error) {
+	x = &indexing{mode: mode, streams: *s, background: indexLater, ctx: ctx}
 	if mode != indexAuto && mode != indexBuild && mode != indexOff {
 		return nil, fmt.Errorf("-index is auto, build or off, not %q", mode)
 	}
-	var err error
 	if x.folder, err = symbol.IndexFolder(); err != nil && mode == indexBuild {
 		return nil, fmt.Errorf("-index=build: %w", err)
 	}
-	return x, nil
-}
-
-// askServers lets files that are opened from now on have debug information from servers, as
-// -debuginfod=mode says.
-func (x *indexing) askServers(ctx context.Context, mode string) error {
-	var err error
-	x.ctx = ctx
-	x.server, err = newDebuginfod(mode, x.stderr)
-	return err
+	x.server, err = newDebuginfod(ask, x.stderr)
+	return x, err
 }
 
 // stores returns where debug information may be: in the folders that were given, then at servers.
@@ -248,13 +236,6 @@ func (x *indexing) finish() {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, p := range x.processes {
-		if err := p.Lost(); err != nil {
-			for line := range strings.SplitSeq(err.Error(), "\n") {
-				x.say("note: %s", line)
-			}
-		}
-	}
 	for _, f := range x.opened {
 		if err := f.Incomplete(); err != nil {
 			x.say("note: %v", err)

@@ -9,11 +9,9 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/gotest"
 	"github.com/zeroframe/zeroframe/tools/image"
 )
 
@@ -47,7 +45,7 @@ const (
 	ofAddresses  = "where addresses are, as addr2line and llvm's do"
 	ofHandles    = "what a program has open, and who opened it"
 	ofCores      = "a dead program, from its core"
-	ofHost       = "this host, the shell, the cache"
+	ofHost       = "this host, the shell"
 )
 
 // commands is the dispatch table, in the order of a user's work.
@@ -80,14 +78,12 @@ func commands() []command {
 		{"gdb", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, stopped, with gdb on it", gdbText, runGDB, ""},
 		{"doctor", "", "say what this machine has, and what to install", doctorText, runDoctor, ofHost},
 		{"completion", "bash|zsh|fish", "print a script with which a shell completes zf", completionText, runCompletion, ofHost},
-		{"clean", "[-cache]", "remove what zf keeps between its runs", cleanText, runClean, ofHost},
-		{"version", "[-m]", "print the version", "Version prints the versions of zf, of its kernel and of the Go that built zf.", runVersion, ofHost},
+		{"version", "", "print the version", "Version prints the versions of zf, of its kernel and of the Go that built zf.", runVersion, ofHost},
 	}
 }
 
 func main() {
-	image.RunTool()    // if the go command started us in the compiler's place
-	gotest.RunWorker() // if a fuzzing coordinator did so in a test binary's
+	image.RunTool() // if the go command started us in the compiler's place
 	isCommand = true
 	os.Exit(dispatch(calledAs(os.Args[0], os.Args[1:]), os.Stdin, os.Stdout, os.Stderr))
 }
@@ -194,17 +190,9 @@ func runHelp(c *call) error {
 
 // runVersion prints the version.
 func runVersion(c *call) error {
-	var modules bool
-	if err := c.parse([]option{{&modules, "m", "print the modules that zf was built of, and how, as go version -m does"}}); err != nil {
+	if err := c.parse(nil); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.stdout, "zf %s, kernel %s, %s %s/%s\n", moduleVersion(), kernelVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	if info, ok := debug.ReadBuildInfo(); ok && modules {
-		for line := range strings.Lines(info.String()) {
-			if _, said := strings.CutPrefix(line, "go\t"); !said {
-				fmt.Fprint(c.stdout, "\t"+line)
-			}
-		}
-	}
 	return nil
 }

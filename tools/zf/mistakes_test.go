@@ -146,8 +146,6 @@ func TestMistakes(t *testing.T) {
 		{"core of no trace", "mod", "", "core -e program plain.log", exitUsage, "no trace in plain.log", "zf symbolize shows"},
 		{"no profile", "mod", "", "profile go.mod", exitUsage, "go.mod is no profile", "needs -e ELF"},
 		{"tests of a file", "mod", "", "test main_test.go", exitUsage, "main_test.go is a file", "name a package"},
-		{"no samples", "mod", "", "replay -profile p -profile-every 0 x.zfr", exitUsage, "-profile-every: want a number of instructions", "without it there are some 1000"},
-		{"samples of no number", "mod", "", "replay -profile p -profile-every x x.zfr", exitUsage, "-profile-every: want a number of instructions", "without it there are some 1000"},
 		{"core to standard output", "mod", "", "replay -core - x.zfr", exitUsage, "-core and -image want a file", "a debugger reads it"},
 		{"image to standard output", "mod", "", "replay -image - x.zfr", exitUsage, "-core and -image want a file", "a debugger reads it"},
 		{"goroutine that is none", "mod", "", "why -waits -goroutine 0 x.zfr", exitUsage, "-goroutine: want a number from 1 on", "-waits without it lists"},

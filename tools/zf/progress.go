@@ -23,8 +23,12 @@ const wipeLine = "\r\x1b[K"
 // A progressLine is the line. Other output goes by its Write, which wipes it out.
 type progressLine struct {
 	w     io.Writer
-	mu    sync.Mutex
-	shown string
+	began time.Time // what it is about
+
+	mu     sync.Mutex
+	shown  string
+	said   time.Time // when often has shown something last
+	closed bool
 }
 
 // set shows a text in place of the one before, cut to the width of a terminal; "" wipes it out.
@@ -34,11 +38,42 @@ func (l *progressLine) set(text string) {
 	if r := []rune(text); len(r) >= columns {
 		text = string(r[:columns-4]) + "..."
 	}
-	if text != l.shown {
+	if text != l.shown && !l.closed {
 		l.wipe()
 		io.WriteString(l.w, text)
 		l.shown = text
 	}
+}
+
+// often is for who calls it again and again: it shows a text when progressAfter has passed, and
+// then not more often than every so long.
+func (l *progressLine) often(every time.Duration, text func() string) {
+	now := time.Now()
+	l.mu.Lock()
+	show := now.Sub(l.began) >= progressAfter && now.Sub(l.said) >= every
+	if show {
+		l.said = now
+	}
+	l.mu.Unlock()
+	if show {
+		l.set(text())
+	}
+}
+
+// next wipes the line out. It is about something else from now on.
+func (l *progressLine) next() {
+	l.set("")
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.began, l.said = time.Now(), time.Time{}
+}
+
+// close wipes the line out, for good.
+func (l *progressLine) close() {
+	l.set("")
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
 }
 
 // wipe wipes the line out. l.mu is held.
@@ -65,38 +100,23 @@ func showProgress(o *image.BuildOptions, stderr io.Writer) (end func()) {
 	if !isTerminal(stderr) {
 		return func() {}
 	}
-	var mu sync.Mutex
-	var now image.Progress
-	name, silent, done := o.Package, true, false
-	line := &progressLine{w: stderr}
-	take := func(p image.Progress, late bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		if late {
-			silent = false
-		} else {
-			now = p
-		}
-		if silent || done {
-			return
-		}
-		text := "building " + name
-		if now.Kernel {
-			text = "building the runtime for the kernel"
-		}
-		if now.Done > 0 {
-			text += fmt.Sprintf(": %d of %d packages", now.Done, now.Of)
-		}
-		line.set(text)
+	name, line := o.Package, &progressLine{w: stderr, began: time.Now()}
+	late := time.AfterFunc(progressAfter, func() { line.set("building " + name) })
+	o.Progress = func(p image.Progress) {
+		line.often(0, func() string {
+			text := "building " + name
+			if p.Kernel {
+				text = "building the runtime for the kernel"
+			}
+			if p.Done > 0 {
+				text += fmt.Sprintf(": %d of %d packages", p.Done, p.Of)
+			}
+			return text
+		})
 	}
-	late := time.AfterFunc(progressAfter, func() { take(image.Progress{}, true) })
-	o.Progress = func(p image.Progress) { take(p, false) }
 	o.Stderr = line // compilers' messages come between
 	return func() {
 		late.Stop()
-		mu.Lock()
-		defer mu.Unlock()
-		done = true
-		line.set("")
+		line.close()
 	}
 }

@@ -19,14 +19,11 @@ type records struct {
 	dir    string // of -records; "": none
 	takers map[string]func(data []byte) error
 
-	mu     sync.Mutex
-	left   int   // records that nobody took
-	bytes  int   // in them
-	err    error // the first of a taker
-	shown  int   // length of the line that shows progress
-	step   int   // how many of progressStep were shown last
-	seen   bool  // there was a record, whole or not
-	column bool  // the text is not at the start of a line
+	mu    sync.Mutex
+	left  int   // records that nobody took
+	bytes int   // in them
+	err   error // the first of a taker
+	seen  bool  // there was a record, whole or not
 }
 
 // flags adds the flags about records.
@@ -51,49 +48,26 @@ func (r *records) text(w io.Writer, s *streams) *eventstream.Text {
 	r.mu.Unlock()
 	opt := r.options()
 	opt.Idle = trace.DefaultIdle
-	return eventstream.NewText(beside{r, w}, opt)
+	return eventstream.NewText(w, opt)
 }
 
 // frames returns what reads the records of a second port.
 func (r *records) frames() *eventstream.Frames { return eventstream.NewFrames(r.options()) }
 
-// beside passes on the text that records stand between, and takes the line of progress
-// away before.
-type beside struct {
-	r *records
-	w io.Writer
-}
-
-func (b beside) Write(p []byte) (int, error) {
-	b.r.mu.Lock()
-	b.r.clear()
-	if len(p) > 0 {
-		b.r.column = p[len(p)-1] != '\n'
-	}
-	b.r.mu.Unlock()
-	return b.w.Write(p)
-}
-
 // options are those for both kinds of readers.
 func (r *records) options() eventstream.Options {
-	opt := eventstream.Options{OnRecord: r.record, OnDamage: func(d eventstream.Damage) {
+	return eventstream.Options{OnRecord: r.record, OnDamage: func(d eventstream.Damage) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.clear()
 		r.seen = true
 		r.say("%v", d)
 	}}
-	if isTerminal(r.stderr) {
-		opt.OnProgress = r.progress
-	}
-	return opt
 }
 
 // record gives a record to who wants it.
 func (r *records) record(rec eventstream.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.clear()
 	r.seen = true
 	f := r.takers[rec.Kind]
 	var err error
@@ -127,36 +101,6 @@ func fileName(kind string) string {
 	return string(b)
 }
 
-// progressFrom is the size in bytes from which a record's transfer is shown.
-const progressFrom = 64 << 10
-
-// progressStep is after how many bytes more it is shown again.
-const progressStep = 4 << 10
-
-// progress shows how far a long record is, on a terminal, unless there is the beginning
-// of a line of text.
-func (r *records) progress(kind string, id uint32, bytes int) {
-	if bytes < progressFrom {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.column || r.step == bytes/progressStep {
-		return
-	}
-	r.step = bytes / progressStep
-	n, _ := fmt.Fprintf(r.stderr, "\r%s: record %d (%s): %d KiB", r.who, id, fileName(kind), bytes>>10)
-	r.shown = n
-}
-
-// clear removes the line of progress.
-func (r *records) clear() {
-	if r.shown > 0 {
-		fmt.Fprintf(r.stderr, "\r%*s\r", r.shown, "")
-		r.shown = 0
-	}
-}
-
 // any reports whether there was any record.
 func (r *records) any() bool {
 	r.mu.Lock()
@@ -168,7 +112,6 @@ func (r *records) any() bool {
 func (r *records) end() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.clear()
 	if r.left > 0 {
 		r.say("%d bytes in records that nobody asked for (%d) were left out; -records DIR keeps them", r.bytes, r.left)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	format "github.com/zeroframe/zeroframe/tracer/stream"
@@ -63,33 +62,5 @@ func TestRecordTakers(t *testing.T) {
 				t.Errorf("%s: %v", tt.name, err)
 			}
 		}
-	}
-}
-
-// TestRecordProgress: the line that shows progress goes before anything else is shown, and
-// does not come into a line of text.
-func TestRecordProgress(t *testing.T) {
-	var screen bytes.Buffer
-	r := &records{streams: streams{who: "zf x", stderr: &screen}}
-	text := beside{r, &screen}
-	for n := range 300 {
-		r.progress("kind", 7, (n+1)*format.PieceSize)
-	}
-	if s := screen.String(); !strings.HasPrefix(s, "\rzf x: record 7 (kind): 64 KiB\r") || strings.Count(s, "\r") > 30 {
-		t.Errorf("300 pieces show %q", s)
-	}
-	screen.Reset()
-	text.Write([]byte("login: "))
-	if s := screen.String(); !strings.HasPrefix(s, "\r   ") || !strings.HasSuffix(s, " \rlogin: ") {
-		t.Errorf("text behind progress: %q", s)
-	}
-	screen.Reset()
-	r.progress("kind", 7, 1<<20)
-	if screen.Len() > 0 {
-		t.Errorf("progress in a line of text: %q", screen.String())
-	}
-	text.Write([]byte("root\n"))
-	if r.progress("kind", 7, 1<<20); screen.String() != "root\n\rzf x: record 7 (kind): 1024 KiB" {
-		t.Errorf("progress behind a line: %q", screen.String())
 	}
 }

@@ -9,8 +9,10 @@ import (
 	"net"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -39,16 +41,16 @@ and the exit status is 4.
 
   zf replay -probe 'main.handle args' -print-on main.f 'c.id' crash.zfr
                                               calls and values on the way
-  zf replay -at death-1ms -goroutines crash.zfr
-                                              the goroutines then
+  zf replay -until death-1ms -core c.core crash.zfr
+                                              then zf goroutines -e c.elf c.core
 
 -until stops the machine at a POINT: a time since its start, such as 1.5s, or a
 number of instructions, such as 120000000; end-10ms and end-5000 count from the
 end, death-1ms from where it began to say that it dies. It says where the
 machine is there.
 
--probe, -print-on and -profile stop the machine on its way. It does not notice,
-and is verified all the same. -q leaves what is observed alone.
+-probe and -print-on stop the machine on its way. It does not notice, and is
+verified all the same. -q leaves what is observed alone.
 
 A recording that was cut short, since zf run was killed, is replayed as far as
 it goes, and that is said. It wants the QEMU of the recording; -force tries
@@ -168,6 +170,35 @@ func (p point) of(r *record.Recording, l *record.Log) (at uint64, end bool, err 
 	return at, false, nil
 }
 
+// goDeath is how Go's runtime begins to say that a program dies.
+var goDeath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(?:panic: |fatal error: )`) })
+
+// traceBegin is the first line of a trace.
+var traceBegin = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`zf1 begin \d+ (\w+)`) })
+
+// deathAt returns how many instructions had been run when a recorded machine began to say that
+// it dies: with the first byte of Go's panic, or without one of the trace.
+func deathAt(r *record.Recording, l *record.Log) (uint64, error) {
+	at := -1
+	for _, m := range traceBegin().FindAllSubmatchIndex(r.Serial, -1) {
+		if kind := string(r.Serial[m[2]:m[3]]); kind != "nmi" && kind != "trace" {
+			at = m[0]
+			break
+		}
+	}
+	if at < 0 {
+		return 0, errors.New("the recording has no death, of a trace in text that is; count from end, as in end-1ms")
+	}
+	if said := goDeath().FindAllIndex(r.Serial[:at], -1); said != nil {
+		at = said[len(said)-1][0]
+	}
+	e, ok := l.Sent(int64(at))
+	if !ok {
+		return 0, fmt.Errorf("the log has no byte %d of the output", at)
+	}
+	return e.Instructions, nil
+}
+
 // beginsAt says where a recording of the last of a run begins.
 func beginsAt(r *record.Recording, l *record.Log) string {
 	s := fmt.Sprintf("at instruction %d", l.Base.At)
@@ -209,19 +240,12 @@ func runReplay(c *call) error {
 		return f.serveBackwards(ctx, r)
 	}
 	p := &playing{replayFlags: &f, rec: r, cfg: cfg, out: &lines{w: c.stdout}, ctx: ctx}
-	if f.look.stops() {
-		var notes []string
-		if p.spots, notes, err = f.look.spots(r.sym); err != nil {
-			return err
-		}
-		for _, n := range notes {
-			p.say("note: %s", n)
-		}
-		if p.code, err = inspect.OpenImage(r.elf); err != nil {
+	if len(f.look.asked) > 0 {
+		if f.look.image, err = inspect.OpenImage(r.elf); err != nil {
 			return fmt.Errorf("%s: the image in it: %w", f.file, err)
 		}
-		defer p.code.Close()
-		if err := f.look.unknown(p.spots, p.code); err != nil {
+		defer f.look.image.Close()
+		if err := f.look.find(r.sym, p.say); err != nil {
 			return err
 		}
 	}
@@ -303,7 +327,7 @@ func (f *replayFlags) parse(c *call) error {
 			return nil
 		}, "gdb", "wait for gdb at `ADDR`, such as 127.0.0.1:1234 or a port alone, before\nthe first instruction or, with -until, there"},
 		{&f.back, "reverse", "let gdb at -gdb go backwards, too; the machine stands in front of the Go\nruntime's first instruction then"},
-		{&f.core, "core", "write all of the machine's memory at the end, or at -until, to `FILE`, as\na core for Delve and gdb; .zst has it compressed"},
+		{&f.core, "core", "write all of the machine's memory at the end, or at -until, to `FILE`, as\na core for Delve and gdb"},
 		{&f.image, "image", "write the image of the recording to `FILE`, for a debugger"},
 		{&f.info, "info", "say what is in the recording, and run nothing"},
 		{&quiet, "q", "do not show what the machine says, only verify it"},
@@ -321,33 +345,24 @@ func (f *replayFlags) parse(c *call) error {
 // check returns what is wrong with the command line, if anything is, and decides what it leaves
 // open.
 func (f *replayFlags) check(quiet bool) error {
-	f.show = !quiet && f.look.trace != standardOutput && f.look.profile != standardOutput
+	f.show = !quiet
 	switch {
 	case f.gdb != "" && f.core != "":
 		return errors.New("-core does not go with -gdb: gdb has the machine then")
-	case f.gdb != "" && (f.look.stops() || f.look.goroutines || f.look.trace != ""):
-		return errors.New("-probe, -print-on, -profile, -goroutines and -trace do not go with -gdb: gdb has the machine then")
+	case f.gdb != "" && len(f.look.asked) > 0:
+		return errors.New("-probe and -print-on do not go with -gdb: gdb has the machine then")
 	case f.back && (f.gdb == "" || f.until.text != ""):
 		return errors.New("-reverse wants -gdb ADDR, and goes without -until: run to there in gdb")
 	case f.back && f.force:
 		return errors.New("-reverse does not go with -force: each step back is a replay, which has to be the same")
-	case f.core == standardOutput || f.image == standardOutput:
+	case f.core == "-" || f.image == "-":
 		return errors.New("-core and -image want a file, not -: a debugger reads it at many places")
-	case f.core != "" && (f.core == f.look.trace || f.core == f.look.profile) || f.look.trace != "" && f.look.trace == f.look.profile:
-		return errors.New("-core, -trace and -profile want a file each")
-	}
-	if err := f.look.wrong(); err != nil {
-		return err
-	}
-	for _, path := range []string{f.core, f.image, f.look.profile, f.look.trace} {
-		if samePath(path, f.file) {
-			return fmt.Errorf("%s would be overwritten", f.file)
-		}
+	case samePath(f.core, f.file), samePath(f.image, f.file):
+		return fmt.Errorf("%s would be overwritten", f.file)
 	}
 	f.coreELF, f.imageBy = f.image, "-image"
 	if f.core != "" && f.image == "" {
-		f.image = strings.TrimSuffix(filepath.Base(f.core), zstdSuffix) + ".elf"
-		f.image = filepath.Join(filepath.Dir(f.core), f.image)
+		f.image = f.core + ".elf"
 		f.coreELF, f.imageBy = f.image, "-core"
 	}
 	return nil

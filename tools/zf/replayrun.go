@@ -11,12 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/zeroframe/zeroframe/qemu"
-	"github.com/zeroframe/zeroframe/tools/inspect"
 	"github.com/zeroframe/zeroframe/tools/record"
 	"github.com/zeroframe/zeroframe/tools/trace"
 )
@@ -25,10 +23,8 @@ import (
 type playing struct {
 	*replayFlags
 	rec   *recorded
-	cfg   qemu.Config       // without what is seen of it
-	out   *lines            // standard output
-	spots map[uint64][]spot // where something is said
-	code  *inspect.Image
+	cfg   qemu.Config                             // without what is seen of it
+	out   *lines                                  // standard output
 	clock func(instructions uint64) time.Duration // nil: not read yet
 
 	ctx      context.Context
@@ -82,7 +78,7 @@ func (p *playing) run() error {
 		cfg.GDB = "tcp:" + p.gdb + ",server=on,wait=off"
 	}
 	play := p.play
-	if p.look.stops() {
+	if len(p.look.asked) > 0 {
 		cfg.GDB, play = "unix:"+p.gdbSocket()+",server=on,wait=off", p.observe
 	}
 	vm, err := qemu.Start(p.ctx, cfg)
@@ -90,6 +86,10 @@ func (p *playing) run() error {
 		return ofMachine(err)
 	}
 	err = play(vm)
+	var parts partsError
+	if errors.As(err, &parts) {
+		p.verdict, err = p.parted(parts), status(exitParted)
+	}
 	vm.Kill()
 	vm.Wait()
 	if cerr := errors.Join(out.close(), p.records.end()); err == nil {
@@ -115,9 +115,6 @@ func (p *playing) aim() (err error) {
 	if p.target, p.atEnd, err = p.until.of(p.rec.Recording, p.rec.log); err != nil {
 		return fmt.Errorf("the point %s: %w", p.until.text, err)
 	}
-	if p.target == 0 && (p.look.goroutines || p.look.trace != "") {
-		return errors.New("nobody knows where this recording ends: -goroutines and -trace want -until, with a number of instructions")
-	}
 	if p.atEnd && p.target > 0 {
 		p.target-- // in the midst of the last one QEMU ends, or the log
 	}
@@ -138,7 +135,7 @@ func (p *playing) play(vm *qemu.VM) error {
 	for {
 		stopped, err := p.await(vm, vm.Stopped(), vm.Done())
 		if err != nil {
-			return p.parted(standing)
+			return err
 		}
 		if !stopped {
 			return p.ended(vm)
@@ -149,7 +146,7 @@ func (p *playing) play(vm *qemu.VM) error {
 		}
 		p.last = n
 		if n != p.target {
-			return p.parted(wrongStop(n, p.target))
+			return partsError(wrongStop(n, p.target))
 		}
 		return p.stopped(vm)
 	}
@@ -182,7 +179,7 @@ func (p *playing) await(vm *qemu.VM, stops, done <-chan struct{}) (stopped bool,
 			p.last, asked, since = n, 0, time.Now()
 		default:
 			if asked++; asked > p.rec.log.Rounds+500 && time.Since(since) > standsStill {
-				return false, partsError(standing)
+				return false, partsError("it waits for what is not in the recording there")
 			}
 		}
 	}
@@ -200,14 +197,19 @@ func (p *playing) point(instructions uint64) string {
 	return s
 }
 
+// partsError is of a replay that is not its recording: it says how.
+type partsError string
+
+func (e partsError) Error() string { return "the replay parts from its recording: " + string(e) }
+
 // parted says that the replay has parted from its recording, and where.
-func (p *playing) parted(how string) error {
+func (p *playing) parted(err partsError) string {
 	n := p.verifier.Verified()
-	p.verdict = fmt.Sprintf("the replay parts from its recording: %s\nzf replay: up to there %d bytes of its output were the same; last seen at %s", how, n, p.point(p.last))
+	s := fmt.Sprintf("%v\nzf replay: up to there %d bytes of its output were the same; last seen at %s", err, n, p.point(p.last))
 	if e, ok := p.rec.log.Sent(n); ok {
-		p.verdict += "\nzf replay: the recording says the next byte at " + p.point(e.Instructions)
+		s += "\nzf replay: the recording says the next byte at " + p.point(e.Instructions)
 	}
-	return status(exitParted)
+	return s
 }
 
 // stopped is for a machine that stands where it is to stop.
@@ -235,12 +237,12 @@ func (p *playing) stopped(vm *qemu.VM) error {
 	return p.takeCore(vm)
 }
 
-// takeCore makes the core, if there is to be one, and shows what is wanted of another.
+// takeCore makes the core, if there is to be one.
 func (p *playing) takeCore(vm *qemu.VM) error {
-	if err := p.lookAt(vm); err != nil || p.core == "" {
-		return err
+	if p.core == "" {
+		return nil
 	}
-	c := &fullCore{streams: p.streams, path: p.core, elf: p.coreELF, sym: p.rec.sym, force: p.force, zstd: filepath.Ext(p.core) == zstdSuffix}
+	c := &fullCore{streams: p.streams, path: p.core, elf: p.coreELF, sym: p.rec.sym, force: p.force}
 	if err := c.ofVM(vm); err != nil {
 		return fmt.Errorf("-core: %w", err)
 	}
@@ -258,15 +260,15 @@ func (p *playing) debug(vm *qemu.VM) error {
 			vm.Instructions() // it wakes it, see askEvery
 		}
 	}
-	if err := p.verifier.Parted(); err != nil {
-		return p.parted(how(err))
-	}
-	return nil
+	return p.outputParted()
 }
 
-// how is what the verifier's error says beyond that the replay has parted.
-func how(parted error) string {
-	return strings.TrimPrefix(parted.Error(), record.ErrParted.Error()+" ")
+// outputParted returns how the output parts from the recording's, if it does.
+func (p *playing) outputParted() error {
+	if err := p.verifier.Parted(); err != nil {
+		return partsError(strings.TrimPrefix(err.Error(), record.ErrParted.Error()+" "))
+	}
+	return nil
 }
 
 // finish is for a machine that stands at the end of its recording.
@@ -286,23 +288,23 @@ func (p *playing) finish(vm *qemu.VM) error {
 func (p *playing) ended(vm *qemu.VM) error {
 	res, err := vm.Wait()
 	n, all := p.verifier.Verified(), int64(len(p.rec.Serial))
-	switch parted := p.verifier.Parted(); {
+	switch parted := p.outputParted(); {
 	case parted != nil:
-		return p.parted(how(parted))
+		return parted
 	case p.ctx.Err() != nil:
 		return failure{interrupted(p.ctx, nil), exitMachine}
 	case !p.rec.Ended() && errors.Is(err, qemu.ErrQEMU):
-		return p.parted(err.Error())
+		return partsError(err.Error())
 	case !p.rec.Ended():
 		return p.short()
 	case res.Status != p.rec.End.Status && err != nil:
-		return p.parted(err.Error())
+		return partsError(err.Error())
 	case res.Status != p.rec.End.Status:
-		return p.parted(fmt.Sprintf("it has ended with QEMU's status %d, and the recording with %d", res.Status, p.rec.End.Status))
+		return partsError(fmt.Sprintf("it has ended with QEMU's status %d, and the recording with %d", res.Status, p.rec.End.Status))
 	case n < all:
-		return p.parted(fmt.Sprintf("it has ended after %d bytes of output, and the recording has %d", n, all))
+		return partsError(fmt.Sprintf("it has ended after %d bytes of output, and the recording has %d", n, all))
 	case p.target > 0:
-		return p.parted(fmt.Sprintf("it has ended before instruction %d", p.target))
+		return partsError(fmt.Sprintf("it has ended before instruction %d", p.target))
 	}
 	how := "it ended in a trace"
 	switch end := p.rec.End; {

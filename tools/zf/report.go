@@ -4,14 +4,12 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"html/template"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -57,7 +55,6 @@ type reportFlags struct {
 	dated    bool
 	profiles []string
 	handles  []string
-	records  string
 	core     string // a core of the same death
 	trust    bool   // QEMU gets whatever a recording says
 	doubt    error  // why the recording is not replayed
@@ -83,7 +80,7 @@ func runReport(c *call) error {
 		return err
 	}
 	defer in.Close()
-	indexes, err := newIndexing(indexAuto, &c.streams)
+	indexes, err := newIndexing(ctx, indexAuto, debuginfodOff, &c.streams)
 	if err != nil {
 		return err
 	}
@@ -247,46 +244,7 @@ func (f *reportFlags) addRecords(page *page.Report) error {
 			return err
 		}
 	}
-	if f.records == "" {
-		return nil
-	}
-	files, err := recordFiles(f.records)
-	if err != nil {
-		return fmt.Errorf("-records: %w", err)
-	}
-	for _, file := range files {
-		if file.kind != profile.Kind && file.kind != handle.Kind {
-			continue
-		}
-		path := filepath.Join(f.records, file.name)
-		if err := add(path, func(data []byte) error { return page.Record(file.kind, data) }); err != nil {
-			return err
-		}
-	}
 	return nil
-}
-
-// recordFile is a file that -records of another command has written.
-type recordFile struct {
-	name, kind string
-	number     uint64
-}
-
-// recordFiles lists a folder of records in the order in which they were sent.
-func recordFiles(dir string) ([]recordFile, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var files []recordFile
-	for _, e := range entries {
-		number, kind, _ := strings.Cut(e.Name(), "-")
-		if n, err := strconv.ParseUint(number, 10, 32); err == nil {
-			files = append(files, recordFile{e.Name(), kind, n})
-		}
-	}
-	slices.SortFunc(files, func(a, b recordFile) int { return cmp.Compare(a.number, b.number) })
-	return files, nil
 }
 
 // parse reads the arguments; flags may follow the log's name.
@@ -305,7 +263,6 @@ func (f *reportFlags) parse(c *call) error {
 		{&f.images.demangle, "C", "show the names of C++ and Rust as in the source"},
 		{names(&f.profiles, wantFile), "profile", "show the profile in `FILE`, from zf run -cpuprofile or in pprof's\nformat; may be repeated"},
 		{names(&f.handles, wantFile), "handles", "show the snapshot in `FILE`, from zf run -handles; may be repeated"},
-		{&f.records, "records", "show what -records DIR of another command has kept in `DIR`"},
 		{&f.core, "core", "show who waited for whom, by a core of the same program in `FILE`"},
 		{&f.hang, "hang", "the program of -core had done nothing for long"},
 		{&f.dated, "date", "say when the page was made; without it, the same input gives the\nsame page"},

@@ -256,12 +256,6 @@ func TestReportUsage(t *testing.T) {
 		return path
 	}
 	serial, junk := file("serial.log", log), file("junk", "junk")
-	records := filepath.Join(dir, "records")
-	if err := os.Mkdir(records, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	file("records/2-resource", "junk")
-	file("records/1-other", "left alone")
 	for _, tt := range []struct {
 		args []string
 		code int
@@ -277,7 +271,6 @@ func TestReportUsage(t *testing.T) {
 		{[]string{"-e", elf, filepath.Join(dir, "nosuch")}, 2, "nosuch"},
 		{[]string{"-e", elf, "-o", "-", "-profile", junk, serial}, 2, junk + ": "},
 		{[]string{"-e", elf, "-o", "-", "-handles", junk, serial}, 2, junk + ": this is no snapshot"},
-		{[]string{"-e", elf, "-o", "-", "-records", records, serial}, 2, "2-resource: this is no snapshot"},
 		{[]string{"-e", elf, "-source", "x", serial}, 2, "OLD=NEW"},
 		{[]string{serial, "-e", elf, "-o", filepath.Join(dir, "page.html")}, 0, "page.html: 1 trace, "},
 	} {
@@ -316,7 +309,6 @@ func TestReportRecording(t *testing.T) {
 	}{
 		{[]string{"-profile", junk}, junk + ": "},
 		{[]string{"-handles", junk}, junk + ": this is no snapshot"},
-		{[]string{"-records", junk}, "-records: "},
 		{[]string{"-core", junk}, "-core: "},
 		{[]string{"-e", junk}, "junk"},
 	} {

@@ -65,7 +65,6 @@ type runFlags struct {
 	files  guestFiles
 	flight flight
 	target string
-	kstat  bool
 	chaos  chaosFlags
 }
 
@@ -110,9 +109,6 @@ func runRun(c *call) error {
 	f.options = []string{kernelOption("arg0", strings.TrimSuffix(filepath.Base(elf), ".elf"))}
 	if f.quiet {
 		f.options = append(f.options, "report=off")
-	}
-	if f.kstat {
-		f.options = append(f.options, "kstat=on")
 	}
 	if f.chaos.on {
 		if !f.chaos.said {
@@ -181,8 +177,7 @@ func (f *runFlags) parse(c *call) error {
 		{&f.sayAccel, "v", "say which accelerator runs the machine, and why"},
 		{&f.force, "force", "resolve traces that come from another build, too"},
 		{&f.qemu.UEFI, "uefi", "boot by UEFI firmware (OVMF): ISO images only"},
-		{&f.core, "core", "when the machine dies, resets or passes its -timeout, write all of its\nmemory to `FILE`, as a core for Delve and gdb; .zst has it compressed"},
-		{&f.kstat, "kstat", "with several CPUs: list at the program's end, by system call, how\noften the kernel lock was taken and waited for, and for how long\n(option kstat=on)"},
+		{&f.core, "core", "when the machine dies, resets or passes its -timeout, write all of its\nmemory to `FILE`, as a core for Delve and gdb"},
 		{&f.qemu.Reboots, "reboots", "let the machine reset `N` times; the next reset ends it"},
 	}); err != nil {
 		return err
@@ -203,7 +198,7 @@ func (f *runFlags) parse(c *call) error {
 		return errors.New("-uefi boots ISO images; make one with zf iso")
 	case f.core != "" && (samePath(f.core, f.target) || f.core == f.json):
 		return fmt.Errorf("-core %s would overwrite %[1]s", f.core)
-	case f.isISO() && (f.append != "" || len(f.arguments) > 0 || f.kstat || f.files.any() || f.flight.any()):
+	case f.isISO() && (f.append != "" || len(f.arguments) > 0 || f.files.any() || f.flight.any()):
 		return fmt.Errorf("%s has its own command line, arguments and files; give them to zf iso", f.target)
 	}
 	return nil

@@ -91,7 +91,7 @@ exit status is 2 if a photo could not be read or a code is missing.
   zf symbolize -e hello.elf photos/
 
 Records that the target sends between its text are taken out; -records keeps
-them, and -record-port reads those of its second serial port.
+them.
 
 Source is shown (-context) and linked (-links) if it is here: at its path, where
 -source says, and for paths that are not absolute (go build -trimpath) in the
@@ -104,8 +104,6 @@ type symbolizeFlags struct {
 	color, format       string
 	mapFile, base       string // in the place of elf
 	index, debuginfod   string
-	pid                 int
-	core                string
 	bias                string // of other systems' traces, above the first image
 	guess               bool
 	demangle            bool
@@ -116,7 +114,6 @@ type symbolizeFlags struct {
 	inputs              []string // all of them, if they are photos
 	view                viewFlags
 	records             *records
-	recordPort          string // the source of the second serial port
 }
 
 func runSymbolize(c *call) error {
@@ -140,14 +137,11 @@ func runSymbolize(c *call) error {
 		return err
 	}
 	defer in.Close()
-	indexes, err := newIndexing(f.index, &c.streams)
-	if err == nil {
-		defer indexes.clean()
-		err = indexes.askServers(ctx, f.debuginfod)
-	}
+	indexes, err := newIndexing(ctx, f.index, f.debuginfod, &c.streams)
 	if err != nil {
 		return err
 	}
+	defer indexes.clean()
 	images := f.load(indexes)
 	defer images.Close()
 	defer indexes.finish()
@@ -161,13 +155,8 @@ func runSymbolize(c *call) error {
 	}
 	seen := &noise{to: filter}
 	between := f.records.text(seen, &c.streams)
-	port, err := f.openRecords(ctx, c)
-	if err != nil {
-		return err
-	}
 	decoded := input.Text(in, func() { note("the input is UTF-16, as Windows' tools write it; it is shown as UTF-8") })
 	err = pumpBy(ctx, pieces(size), withRecords{between, filter}, decoded, images.failed())
-	port(ctx)
 	for _, cerr := range []error{between.Close(), filter.Close(), f.records.end()} {
 		err = cmp.Or(err, cerr)
 	}
@@ -296,8 +285,6 @@ func (f *symbolizeFlags) parse(c *call) error {
 	})
 	inputs, err := c.parseMixed([]option{
 		{names(&f.elfs, wantFile), "e", "the `ELF` file that was running, or a folder; may be repeated"},
-		{&f.pid, "pid", "addresses are those of the running process `N`"},
-		{&f.core, "core", "addresses are those of the process that left the core file `FILE`"},
 		{&f.mapFile, "map", "instead of -e, a map `FILE` in any format that `zf map -h` names:\nfunctions without lines, and no check of the build"},
 		{&f.base, "base", baseUsage},
 		{&f.index, "index", indexUsage},
@@ -309,7 +296,6 @@ func (f *symbolizeFlags) parse(c *call) error {
 		{&f.guess, "guess", "take any number that is an address in the code for one"},
 		{&f.demangle, "C", "show the names of C++ and Rust as in the source"},
 		{&f.color, "color", "colour the output: `WHEN` is auto, never, or always, as for\na terminal: control characters are made visible too"},
-		{&f.recordPort, "record-port", "take records from `INPUT`, too: the target's second serial port\n(kernel option record.port=com2)"},
 		{&f.follow, "follow", "wait for more at the end of FILE, as tail -F does"},
 		{&f.follow, "f", "the same as -follow"},
 		{&f.baud, "baud", "speed of a serial DEVICE: `RATE` in bits a second"},
@@ -338,7 +324,7 @@ func (f *symbolizeFlags) check(c *call, inputs []string) error {
 		return c.wrong("-e and -map: give one of them")
 	case f.base != "" && f.mapFile == "":
 		return c.wrong("-base is for -map")
-	case len(f.elfs) == 0 && f.mapFile == "" && f.pid == 0 && f.core == "" && !f.hasServers():
+	case len(f.elfs) == 0 && f.mapFile == "" && !f.hasServers():
 		return c.wrong("%w", errNoELF)
 	case !slices.Contains(formats, f.format):
 		return c.wrong("-format is %s, not %q", formatList(), f.format)
@@ -364,60 +350,6 @@ func (f *symbolizeFlags) hasServers() bool {
 // grace is how long an interrupt waits for what is already under way: in a
 // pipeline it reaches the writer too, whose last words are worth having.
 const grace = 100 * time.Millisecond
-
-// openRecords begins to read the second port, if there is one, and returns a function that
-// waits for its end, or that of ctx.
-func (f *symbolizeFlags) openRecords(ctx context.Context, c *call) (wait func(context.Context), err error) {
-	if f.recordPort == "" {
-		return func(context.Context) {}, nil
-	}
-	in, err := input.Open(ctx, f.recordPort, input.Options{
-		Baud: f.baud, Reconnect: f.reconnect, Follow: f.follow, Stdin: c.stdin,
-		Note: func(s string) { c.say("%s", s) },
-	})
-	if err != nil {
-		return nil, fmt.Errorf("-record-port: %w", err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer in.Close()
-		frames := f.records.frames()
-		defer func() {
-			frames.Close()
-			if n := frames.Skipped(); n > 0 {
-				c.say("%d bytes of %s were no part of a record that came whole", n, f.recordPort)
-			}
-		}()
-		buf := make([]byte, 32<<10)
-		for {
-			n, err := in.Read(buf)
-			frames.Write(buf[:n])
-			switch {
-			case err == io.EOF, n == 0 && err == nil:
-				return
-			case errors.Is(err, input.ErrCut):
-				frames.Close()
-			case err != nil:
-				if ctx.Err() == nil {
-					c.say("-record-port: %v", err)
-				}
-				return
-			}
-		}
-	}()
-	return func(ctx context.Context) {
-		select {
-		case <-done:
-			return
-		case <-ctx.Done():
-		}
-		select {
-		case <-done:
-		case <-time.After(grace):
-		}
-	}, nil
-}
 
 // A sink takes an input that may break off and begin anew.
 type sink interface {

@@ -65,23 +65,34 @@ func runSymbolizer(c *call) error {
 // symbolizerVersion is what --version prints: scripts look for the words LLVM and version.
 const symbolizerVersion = "llvm-symbolizer\nLLVM version 22 (zf symbolizer, Zeroframe %s)\n"
 
-// requests answers the arguments.
-func (s *answering) requests(args []string) error {
-	list := []*jsonAnswer{}
-	for _, a := range args {
-		list = append(list, s.request(a, true)...)
-	}
-	if s.opt.style == styleJSON {
-		s.out.Write(s.opt.jsonText(list))
+// requests answers requests, the arguments or lines of standard input.
+func (a *answering) requests(lines []string) error {
+	for _, line := range lines {
+		r, err := parseRequest(line, a.opt.exe)
+		var f addrSymbols
+		if err == nil {
+			f, err = a.file(&r)
+		} else if strings.TrimSpace(line) != "" {
+			a.say("%q: %v", line, err)
+		}
+		switch {
+		case a.opt.style == styleJSON:
+			a.emit(a.json(&r, f, err))
+		case r.kind == "DATA" && r.name == "":
+			a.data(&r, f)
+		case r.kind == "FRAME" && r.name == "":
+			a.frame(&r, f)
+		default:
+			for _, x := range a.answers(&r, f) {
+				if a.opt.style == styleGNU {
+					a.opt.print(a.out, f, asked{addr: x.addr, pc: x.addr - a.opt.adjust}, x.frames)
+				} else {
+					a.styled(&x)
+				}
+			}
+		}
 	}
 	return nil
-}
-
-// requestLines answers lines of standard input.
-func (s *answering) requestLines(lines []string) {
-	for _, line := range lines {
-		s.request(line, false)
-	}
 }
 
 // A request is one line.
@@ -147,41 +158,6 @@ func firstWord(s string) (word, rest string) {
 	return word, rest
 }
 
-// request answers one line, or one argument. In JSON it returns what belongs into a list of all
-// arguments.
-func (s *answering) request(line string, argument bool) []*jsonAnswer {
-	r, err := parseRequest(line, s.opt.exe)
-	var f addrSymbols
-	if err == nil {
-		f, err = s.file(&r)
-	} else if strings.TrimSpace(line) != "" {
-		s.say("%q: %v", line, err)
-	}
-	if s.opt.style == styleJSON {
-		j := s.json(&r, f, err)
-		if argument {
-			return []*jsonAnswer{j}
-		}
-		s.out.Write(s.opt.jsonText(j))
-		return nil
-	}
-	switch {
-	case r.kind == "DATA" && r.name == "":
-		s.data(&r, f)
-	case r.kind == "FRAME" && r.name == "":
-		s.frame(&r, f)
-	default:
-		for _, a := range s.answers(&r, f) {
-			if s.opt.style == styleGNU {
-				s.opt.print(s.out, f, asked{addr: a.addr, pc: a.addr - s.opt.adjust}, a.frames)
-			} else {
-				s.opt.printLLVM(s.out, &a)
-			}
-		}
-	}
-	return nil
-}
-
 // noSymbols stands for a file that cannot be opened.
 type noSymbols struct{ addrSymbols }
 
@@ -205,7 +181,7 @@ func (s *answering) file(r *request) (addrSymbols, error) {
 	if opt.exe = r.file; r.build != "" {
 		opt.exe, opt.buildID = defaultExe, r.build
 	}
-	f, err := opt.open(s.indexes, &s.streams)
+	f, err := s.indexes.openFor(&opt)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) { // in the words of those who look for them
 			err = noSuchFile{r.file}
@@ -225,12 +201,10 @@ func (s *answering) answers(r *request, f addrSymbols) (all []answer) {
 	if r.name == "" {
 		return []answer{s.opt.answerOf(f, r.file, r.addr, r.addr-s.opt.adjust)}
 	}
-	if n, ok := f.(namer); ok {
-		for _, fn := range n.Named(r.name) {
-			a := s.opt.answerOf(f, r.file, fn.Start+r.offset, fn.Start+r.offset)
-			a.name = r.name
-			all = append(all, a)
-		}
+	for _, fn := range f.Named(r.name) {
+		a := s.opt.answerOf(f, r.file, fn.Start+r.offset, fn.Start+r.offset)
+		a.name = r.name
+		all = append(all, a)
 	}
 	if all == nil {
 		all = []answer{{module: r.file, name: r.name, f: f}}

@@ -56,9 +56,6 @@ goes by instructions in these runs, as with zf run -icount.
 package: the kernel records what its test binary does, its start too. A list of
 numbers for -cpu is go test's; a name is QEMU's model of the processor.
 
-On a terminal a line on standard error says what is built and tested, and how
-long, when nothing has been printed for a second.
-
 Exit status: 0 all tests passed; 1 some failed; 2 wrong usage, a failed build,
 or what such a flag wants has not come; 3 a machine failed (timeout, triple
 fault, QEMU missing).`
@@ -90,7 +87,6 @@ type testFlags struct {
 	profile   *gotest.Profile
 	cache     *gotest.Cache // nil: none
 	pass      []string      // arguments of the test binary
-	progress  *testProgress // nil: none is shown
 	hint      sync.Once     // of said
 	said      string        // at the end, of a -timeout that has run out
 	sources   []string      // folders of this host that tests see; empty: none
@@ -132,7 +128,7 @@ func runTest(c *call) error {
 	if ctx.Err() != nil { // which has been said
 		return status(exitMachine)
 	}
-	if code != exitOK && !f.local && f.goTest.Value("fuzz") == "" && !f.goTest.On("json") && !f.goTest.On("c") {
+	if code != exitOK && !f.local && !f.goTest.On("json") && !f.goTest.On("c") {
 		fmt.Fprintln(c.stdout, "FAIL")
 	}
 	return status(code)
@@ -193,9 +189,6 @@ func (f *testFlags) settle() error {
 		}
 	}
 	f.live = g.On("json") || f.local || g.Given("bench")
-	if err := f.settleFuzz(); err != nil {
-		return err
-	}
 	if err := f.settleRecord(); err != nil {
 		return err
 	}
@@ -228,8 +221,8 @@ func (f *testFlags) settle() error {
 
 // wrongFor returns what is wrong with the flags for these packages, if anything is.
 func (f *testFlags) wrongFor(pkgs []image.TestPackage) error {
-	if err := f.wrongForFuzz(pkgs); err != nil || len(pkgs) <= 1 {
-		return err
+	if len(pkgs) <= 1 {
+		return nil
 	}
 	if f.flight.any() {
 		return errors.New("-cpuprofile, -memprofile, -handles, -probe and -watch are for one package at a time")
@@ -258,8 +251,6 @@ func (f *testFlags) testAll(ctx context.Context, pkgs []image.TestPackage) (code
 	if f.goTest.Given("bench") || f.flight.any() || f.failures.on {
 		atATime = 1 // they would be in each other's way
 	}
-	f.progress = showTests(len(pkgs), &f.streams)
-	defer f.progress.end()
 	events := f.goTest.On("json")
 	f.live = f.live || f.goTest.ShowsPass() && atATime == 1
 	if events {

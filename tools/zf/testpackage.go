@@ -42,9 +42,6 @@ type packageResult struct {
 func (f *testFlags) test(ctx context.Context, p image.TestPackage, stdout io.Writer) int {
 	t := &packageTest{testFlags: f, streams: f.streams, pkg: p, build: f.build}
 	t.stdout, t.build.Stderr = stdout, t.stderr
-	now := f.progress.begin(p.ImportPath)
-	defer now.end()
-	now.follow(&t.build)
 	if f.goTest.On("json") {
 		t.events = &gotest.Build{W: stdout}
 		t.build.Events = t.events
@@ -67,9 +64,8 @@ func (f *testFlags) test(ctx context.Context, p image.TestPackage, stdout io.Wri
 		return code
 	}
 	defer sym.Close()
-	now.boots()
 	if t.failures.on {
-		return t.repeat(ctx, m, sym, now)
+		return t.repeat(ctx, m, sym)
 	}
 	return t.run(ctx, m, sym)
 }
@@ -160,11 +156,7 @@ func (t *packageTest) run(ctx context.Context, m *machine, sym *symbol.File) int
 		out.Write(kept.Output)
 		*profile = kept.Profile
 	} else {
-		if t.fuzzes() {
-			code = t.fuzz(ctx, m, sym)
-		} else {
-			code = m.boot(ctx, sym)
-		}
+		code = m.boot(ctx, sym)
 		took = time.Since(started)
 	}
 	if code > exitMachine { // the test binary's own status
@@ -189,7 +181,9 @@ func (t *packageTest) run(ctx context.Context, m *machine, sym *symbol.File) int
 	fmt.Fprintln(shown, gotest.Line(t.pkg.ImportPath, passed, took, cached, output.Bytes()))
 	end(passed)
 	if !passed && gotest.TimedOut(output.Bytes()) {
-		t.hint.Do(func() { t.sayTimeout(ctx, m) })
+		t.hint.Do(func() {
+			t.said = fmt.Sprintf("zf test: -timeout %v has run out; a machine that is emulated is slower than this host: -timeout %v gives it ten times as long\n", t.timeout, 10*t.timeout)
+		})
 	}
 	if key != "" && passed && !cached {
 		if id, err := inputs.ID(*log, started); err == nil { // or it is run again
@@ -197,44 +191,6 @@ func (t *packageTest) run(ctx context.Context, m *machine, sym *symbol.File) int
 		}
 	}
 	return t.flight.end(&t.streams, code)
-}
-
-// sayTimeout finds what is said of the -timeout that has run out on machine m. A machine like it
-// does a piece of work, and this host the same.
-func (t *packageTest) sayTimeout(ctx context.Context, m *machine) {
-	slower := func() (times float64, ok bool) {
-		dir, err := os.MkdirTemp("", "zf-work-")
-		if err != nil {
-			return 0, false
-		}
-		defer os.RemoveAll(dir)
-		if err := gotest.WriteWork(dir); err != nil {
-			return 0, false
-		}
-		b, err := image.Build(ctx, image.BuildOptions{Package: ".", Dir: dir, Output: filepath.Join(dir, "work.elf")})
-		if err != nil {
-			return 0, false
-		}
-		sym, err := symbol.Open(b.Path)
-		if err != nil {
-			return 0, false
-		}
-		defer sym.Close()
-		var out bytes.Buffer
-		c := machine{streams: streams{m.who, nil, &out, io.Discard}, quiet: true, qemu: m.qemu, options: []string{"report=off"}, records: new(records)}
-		c.qemu.Kernel, c.qemu.Initrd, c.qemu.Shares, c.qemu.Extra, c.qemu.Timeout = b.Path, "", nil, nil, time.Minute
-		if code := c.boot(ctx, sym); code != exitOK {
-			return 0, false
-		}
-		return gotest.Slower(out.String())
-	}
-	hint := fmt.Sprintf("how much slower than this host the machine is could not be measured; -timeout %v gives it ten times as long", 10*t.timeout)
-	if times, ok := slower(); ok {
-		hint = gotest.TimeoutHint(t.timeout, times, m.qemu.Accel == "tcg" || m.qemu.Accel == "")
-	}
-	if hint != "" && ctx.Err() == nil {
-		t.said = fmt.Sprintf("zf test: -timeout %v has run out; %s\n", t.timeout, hint)
-	}
 }
 
 // keepsResult reports whether the result of a machine may be kept: as with go test not where a

@@ -14,6 +14,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -98,8 +99,6 @@ func (f *testFlags) settleRecord() error {
 		return not("c", "it runs nothing")
 	case g.On("json"):
 		return not("json", "events are of one run")
-	case g.Value("fuzz") != "":
-		return not("fuzz", "the host takes part in it, which is in no recording")
 	case g.Given("bench"):
 		return not("bench", "what would be measured is the recording")
 	case g.Cover():
@@ -119,12 +118,19 @@ func (f *testFlags) settleRecord() error {
 	return f.wrongRecord("-record-failures", &f.files)
 }
 
+// again returns a machine like m that has not run.
+func (m *machine) again() *machine {
+	c := *m
+	c.records = &records{dir: m.records.dir, takers: m.records.takers}
+	c.options = slices.Clip(m.options)
+	return &c
+}
+
 // A series is the runs of one package's tests.
 type series struct {
 	*packageTest
-	now *testedPackage
-	of  int    // runs
-	to  string // where the recordings go: what is before the seed
+	of int    // runs
+	to string // where the recordings go: what is before the seed
 
 	mu     sync.Mutex
 	begun  int // runs
@@ -138,9 +144,9 @@ type series struct {
 }
 
 // repeat runs the tests of a package as often as it is wanted, and returns the exit status.
-func (t *packageTest) repeat(ctx context.Context, m *machine, sym *symbol.File, now *testedPackage) int {
+func (t *packageTest) repeat(ctx context.Context, m *machine, sym *symbol.File) int {
 	name := t.failures.name(t.pkg.ImportPath)
-	s := &series{packageTest: t, now: now, of: t.goTest.Number("count", 1), to: filepath.Join(t.outputDir, name)}
+	s := &series{packageTest: t, of: t.goTest.Number("count", 1), to: filepath.Join(t.outputDir, name)}
 	started := time.Now()
 	var workers sync.WaitGroup
 	for range min(s.of, t.machines()) {
@@ -214,7 +220,7 @@ func (s *series) next(ctx context.Context, m *machine, sym *symbol.File) (more b
 	s.begun++
 	s.mu.Unlock()
 
-	c := m.again(m.arguments)
+	c := m.again()
 	s.failures.chaos.add(c, seed)
 	final := s.path(seed)
 	c.record, c.recordBy = final+".part", "-outputdir"
@@ -224,7 +230,6 @@ func (s *series) next(ctx context.Context, m *machine, sym *symbol.File) (more b
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.took(ctx, seed, code, out.Bytes(), c.record, final)
-	s.now.ran(s.done, s.of, s.failed)
 	return true
 }
 

@@ -23,7 +23,6 @@ func TestRecordFailuresFlags(t *testing.T) {
 		{"-record-failures -record-keep 0", "1 keeps the first"},
 		{"-record-failures -c", "-c does not go with -record-failures"},
 		{"-record-failures -json", "-json does not go with -record-failures"},
-		{"-record-failures -fuzz F", "-fuzz does not go with -record-failures"},
 		{"-record-failures -bench .", "-bench does not go with -record-failures"},
 		{"-record-failures -cover", "-cover does not go with -record-failures"},
 		{"-record-failures -trace t.out", "-trace does not go with -record-failures"},

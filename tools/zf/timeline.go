@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 
 	"github.com/zeroframe/zeroframe/tools/inspect"
@@ -22,56 +21,32 @@ import (
 
 const timelineText = `Trace writes what the CPUs did last before a death for a viewer: system calls,
 faults, interrupts, switches of threads, waits for the kernel lock. Open FILE at
-https://ui.perfetto.dev, which sends it nowhere, or in chrome://tracing; with go
-tool trace if its name ends in .trace or .out.
+https://ui.perfetto.dev, which sends it nowhere, or in chrome://tracing.
 
   zf trace -e hello.elf -o hello.json serial.log
-  zf trace -e hello.elf -o hello.trace hello.core
-  go tool trace hello.trace
+  zf trace -e hello.elf -o hello.json hello.core
 
 Of a log these are the events that the traces carry: those of the CPU that died,
 as many as the kernel's option last=N says. A full core (zf run -core) has the
 latest 128 of each CPU. Of several traces in a log, one stands behind the other.
-
-In Go's format a CPU is a P, and each thread of the kernel is a goroutine of its
-number: the kernel knows nothing of the program's own goroutines. What Go has no
-event for is a log message; a system call that blocked is a region.
 
 With -flight it is what the program's own flight recorder (runtime/trace) has:
 Go's trace of its goroutines up to the death. That needs a full core.
 
   zf trace -flight -e hello.elf -o hello.trace hello.core`
 
-// What -format takes.
-const (
-	formatPerfetto = "perfetto"
-	formatGo       = "go"
-)
-
 func runTrace(c *call) error {
 	var d dead
-	var format string
 	var flight bool
 	out := "-"
 	if err := d.parse(c, "log or core", "take a log or a core of another build, too", []option{
 		{&out, "o", "write to `FILE`; - is standard output"},
-		{&format, "format", "`FORMAT` of FILE, perfetto or go (default: go if it ends in .trace or\n.out, else perfetto)"},
 		{&flight, "flight", "write what the program's trace.FlightRecorder has, from a full core"},
 	}); err != nil {
 		return err
 	}
-	ext := filepath.Ext(out)
-	switch {
-	case samePath(out, d.path) || samePath(out, d.elf):
+	if samePath(out, d.path) || samePath(out, d.elf) {
 		return fmt.Errorf("-o %s would overwrite what is read; name another file", out)
-	case flight && format == formatPerfetto:
-		return errors.New("-flight writes Go's format alone; leave -format perfetto out")
-	case format == "" && (ext == ".trace" || ext == ".out"):
-		format = formatGo
-	case format == "":
-		format = formatPerfetto
-	case format != formatPerfetto && format != formatGo:
-		return fmt.Errorf("-format %s: want %s or %s", format, formatPerfetto, formatGo)
 	}
 	if flight {
 		return d.writeFlight(c, out)
@@ -83,15 +58,11 @@ func runTrace(c *call) error {
 	case len(all) == 0:
 		return fmt.Errorf("%s has no trace with events: the kernel's option last= says how many a death has", d.path)
 	}
-	write, viewer := timeline.WritePerfetto, "open it at https://ui.perfetto.dev"
-	if format == formatGo {
-		write, viewer = timeline.WriteGo, "go tool trace "+out+" shows it"
-	}
-	if err := writeTo(out, c.stdout, func(w io.Writer) error { return write(w, all) }); err != nil {
+	if err := writeTo(out, c.stdout, func(w io.Writer) error { return timeline.WritePerfetto(w, all) }); err != nil {
 		return err
 	}
 	if out != "-" {
-		c.say("wrote %s; %s", out, viewer)
+		c.say("wrote %s; open it at https://ui.perfetto.dev", out)
 	}
 	return nil
 }

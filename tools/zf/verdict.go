@@ -11,14 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/terminal"
 	"github.com/zeroframe/zeroframe/tools/trace"
 	"github.com/zeroframe/zeroframe/tools/wire"
 )
@@ -161,20 +159,7 @@ func summary(command string, t *wire.Trace, dir string) string {
 
 // printable shows the control characters in what came from a target or a file
 // instead of passing them to the terminal.
-func printable(s string) string {
-	var b strings.Builder
-	for i, r := range s {
-		switch {
-		case r == utf8.RuneError && s[i] >= 0x80 && !strings.HasPrefix(s[i:], "\uFFFD"):
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case !unicode.IsPrint(r):
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
+var printable = terminal.Clean
 
 // registersFollow ends a message behind which come the registers: no trace has them.
 const registersFollow = "; registers:"

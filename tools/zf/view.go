@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/render"
 	"github.com/zeroframe/zeroframe/tools/source"
 	"github.com/zeroframe/zeroframe/tools/trace"
@@ -25,22 +26,29 @@ type viewFlags struct {
 	context int
 	remaps  []source.Remap
 	links   string // WHEN or a template
+
+	template string // of links; "": none
+	dir      string // the current one
+	sources  *source.Finder
 }
 
 // flags declares the flags.
 func (v *viewFlags) flags(set *flag.FlagSet) {
 	addFlags(set, []option{
-		{func(s string) error {
-			n, err := strconv.Atoi(s)
-			if err != nil || n < 0 || n > source.MaxContext {
-				return fmt.Errorf("a number of lines from 0 to %d is wanted", source.MaxContext)
-			}
-			v.context = n
-			return nil
-		}, "context", "show `N` lines of source before and behind each frame's line, if\nthe file is here"},
+		{v.setContext, "context", "show `N` lines of source before and behind each frame's line, if\nthe file is here"},
 		{remapping(&v.remaps), "source", "where source files are: `OLD=NEW` says that what the ELF file has\nunder the path OLD is here under NEW; may be repeated, the longest\nOLD counts; an empty one takes paths that are not absolute"},
 		{&v.links, "links", "links of the terminal on files: `WHEN` is auto (a terminal with\ncolours), always, never, or a template of what they open, such as\n'vscode://file{path}:{line}' (default: $" + linksVariable + ", or auto)"},
 	})
+}
+
+// setContext takes the value of -context.
+func (v *viewFlags) setContext(s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 || n > source.MaxContext {
+		return fmt.Errorf("a number of lines from 0 to %d is wanted", source.MaxContext)
+	}
+	v.context = n
+	return nil
 }
 
 // remapping returns what adds the value of a flag to where source files are.
@@ -54,9 +62,8 @@ func remapping(to *[]source.Remap) func(string) error {
 	}
 }
 
-// template returns the template of links: "" if there are to be none. The output is a
-// terminal that gets colours if terminal is set.
-func (v *viewFlags) template(terminal bool) (string, error) {
+// prepare makes ready to show. terminal says that the output is a terminal that gets colours.
+func (v *viewFlags) prepare(terminal bool) error {
 	template, when := source.FileLinks, "auto"
 	for _, s := range []struct{ from, what string }{{"$" + linksVariable, os.Getenv(linksVariable)}, {"-links", v.links}} {
 		switch s.what {
@@ -65,32 +72,43 @@ func (v *viewFlags) template(terminal bool) (string, error) {
 			when = s.what
 		default:
 			if err := source.CheckLinks(s.what); err != nil {
-				return "", fmt.Errorf("%s is auto, always, never or a template, not %q: %w", s.from, s.what, err)
+				return fmt.Errorf("%s is auto, always, never or a template, not %q: %w", s.from, s.what, err)
 			}
 			template = s.what
 		}
 	}
 	if when == "always" || when == "auto" && terminal {
-		return template, nil
+		v.template = template
 	}
-	return "", nil
+	var err error
+	v.dir, err = os.Getwd()
+	v.sources = source.New(v.dir, v.remaps)
+	return err
 }
 
 // apply sets what the flags say. terminal says that the output is a terminal that
 // gets colours.
-func (v *viewFlags) apply(opt *trace.Options, terminal bool) error {
-	links, err := v.template(terminal)
-	if err != nil {
-		return err
+func (v *viewFlags) apply(opt *trace.Options, terminal bool) (err error) {
+	err = v.prepare(terminal)
+	opt.Dir, opt.Links, opt.Context, opt.Sources = v.dir, v.template, v.context, v.sources
+	return err
+}
+
+// link returns a frame's file as it is shown.
+func (v *viewFlags) link(fr *lookup.Call, shown string) string {
+	if v.template == "" || fr.File == "" {
+		return shown
 	}
-	if opt.Dir == "" {
-		if opt.Dir, err = os.Getwd(); err != nil {
-			return err
+	return v.sources.Link(v.template, fr.File, fr.Line, shown)
+}
+
+// source shows the lines around a frame's.
+func (v *viewFlags) source(w io.StringWriter, fr *lookup.Call) {
+	if v.context > 0 && fr.File != "" && fr.Line != 0 {
+		for _, line := range v.sources.Context(fr.File, fr.Line, v.context) {
+			w.WriteString("        " + line + "\n")
 		}
 	}
-	opt.Links, opt.Context = links, v.context
-	opt.Sources = source.New(opt.Dir, v.remaps)
-	return nil
 }
 
 // formats are the arguments of -format.

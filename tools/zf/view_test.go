@@ -94,8 +94,9 @@ func TestLinksTemplate(t *testing.T) {
 		{"x:{path}", editor, true, "x:{path}"},
 	} {
 		t.Setenv(linksVariable, tt.env)
-		if got, err := (&viewFlags{links: tt.flag}).template(tt.terminal); got != tt.want || err != nil {
-			t.Errorf("-links=%q, $ZF_LINKS=%q, terminal %v: %q, %v; want %q", tt.flag, tt.env, tt.terminal, got, err, tt.want)
+		v := viewFlags{links: tt.flag}
+		if err := v.prepare(tt.terminal); v.template != tt.want || err != nil {
+			t.Errorf("-links=%q, $ZF_LINKS=%q, terminal %v: %q, %v; want %q", tt.flag, tt.env, tt.terminal, v.template, err, tt.want)
 		}
 	}
 }
