@@ -34,7 +34,8 @@ func (x *Reader) lookAhead() {
 	}
 	for p, asked := range a.asked {
 		if e, ok := p.sym.(lookup.Expecter); ok && x.opt.Left != nil {
-			e.Expect(int(x.opt.Left() / int64(len(rest)+1) * int64(len(asked)) / 2)) // half of them are not asked for
+			// half of them are not asked for
+			e.Expect(int(x.opt.Left() / int64(len(rest)+1) * int64(len(asked)) / 2))
 		}
 		all := make([]lookup.Question, 0, len(asked))
 		for q := range asked {
@@ -96,7 +97,8 @@ func (a *ahead) line(line string) {
 		if strings.HasPrefix(line, "+") || strings.HasPrefix(line, " + ") {
 			line = strings.TrimLeft(line, "+ ")
 			a.place(word, line)
-		} else if digits := strings.TrimPrefix(word, "0x"); len(digits) >= 4 && run(digits, inHex) == len(digits) {
+		} else if digits := strings.TrimPrefix(word, "0x"); len(digits) >= 4 &&
+			run(digits, inHex) == len(digits) {
 			v, _ := hexNumber(digits)
 			a.number(v)
 		}
@@ -116,7 +118,8 @@ func (a *ahead) number(v uint64) {
 	}
 }
 
-// place asks for an offset in a function, of a Linux module if one is named behind it, or in a file.
+// place asks for an offset in a function, of a Linux module if one is named behind it, or in a
+// file.
 func (a *ahead) place(name, rest string) {
 	word := rest[:run(rest, inName)]
 	off, ok := decimal(word)

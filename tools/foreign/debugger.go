@@ -55,9 +55,10 @@ func gdbFrame(x *Reader, s *spot) verdict {
 func (x *Reader) inlinedInto(addr uint64, names []string) bool {
 	return slices.ContainsFunc(x.programs(), func(p *program) bool {
 		calls := p.lookup(addr-p.bias, false)
-		return len(calls) == len(names)+1 && slices.EqualFunc(calls[:len(names)], names, func(c lookup.Call, name string) bool {
-			return isNamed(c.Function, name)
-		})
+		return len(calls) == len(names)+1 && slices.EqualFunc(calls[:len(names)], names,
+			func(c lookup.Call, name string) bool {
+				return isNamed(c.Function, name)
+			})
 	})
 }
 

@@ -145,7 +145,8 @@ var rows = []row{
 	{FormatFreeBSD, "K", "KDB: stack backtrace", "", noBase, head | begins, nil},
 	{FormatFreeBSD, "T", "Tracing pid ", "", noBase, mark | begins, nil},
 	{FormatFreeBSD, "T", "Tracing command ", "", noBase, mark | begins, nil},
-	{FormatFreeBSD, "d", "ddb", `^\s*ddb.*> (?:tr|bt)`, noBase, mark | begins, nil}, // the place where it was stopped comes first
+	// the place where it was stopped comes first
+	{FormatFreeBSD, "d", "ddb", `^\s*ddb.*> (?:tr|bt)`, noBase, mark | begins, nil},
 	{FormatHaiku, "s", "stack trace for thread ", "", noBase, head | begins, nil},
 	{FormatCrash, "P", "PID: ", `^\s*PID: .*TASK: `, noBase, head | begins, nil},
 	{FormatMacOS, "B", "Backtrace (CPU ", "", noBase, head | begins, nil},
@@ -202,7 +203,8 @@ func (x *Reader) readRows(line string) string {
 	}
 	for _, f := range x.forms[text[0]] {
 		s := spot{n: -1, base: f.base, build: build}
-		if f.expr == "" && strings.HasPrefix(text, f.has) || f.expr != "" && strings.Contains(line, f.has) && s.match(f.compiled(), line) {
+		if f.expr == "" && strings.HasPrefix(text, f.has) || f.expr != "" &&
+			strings.Contains(line, f.has) && s.match(f.compiled(), line) {
 			if x.readRow(&f.row, &s) {
 				return f.format
 			}
@@ -273,7 +275,8 @@ func cutBuild(s string) (before, build string) {
 
 // chromiumFrame leaves the forms of others.
 func chromiumFrame(x *Reader, s *spot) verdict {
-	if s.said != "" && (strings.HasPrefix(s.said, "in ") || strings.HasPrefix(s.said, "at ") || s.said[0] == '(') {
+	if s.said != "" && (strings.HasPrefix(s.said, "in ") || strings.HasPrefix(s.said, "at ") ||
+		s.said[0] == '(') {
 		return refused
 	}
 	return isFrame
@@ -300,9 +303,11 @@ func perfFrame(x *Reader, s *spot) verdict {
 	if strings.Contains(s.said, " ") && !strings.ContainsAny(s.said, "(<") {
 		return refused // several words: a sentence
 	}
-	if p := x.moduleFile(s.file, ""); p != nil && p.module == "" && s.file[0] == '/' && !(s.hasBy && len(p.bySource(s.said)) > 0) {
+	if p := x.moduleFile(s.file, ""); p != nil && p.module == "" && s.file[0] == '/' &&
+		!(s.hasBy && len(p.bySource(s.said)) > 0) {
 		// As low as this it is an offset, unless the program is linked there.
-		if _, ok := p.linkedAt(s.Addr, fromFile, 0); ok && (p.head() == 0 || !p.inText(s.Addr-p.bias, true)) {
+		if _, ok := p.linkedAt(s.Addr, fromFile, 0); ok &&
+			(p.head() == 0 || !p.inText(s.Addr-p.bias, true)) {
 			s.setAt(s.Addr, fromFile)
 			s.hasAddr = false
 		}
@@ -331,7 +336,8 @@ func edkImage(x *Reader, s *spot) verdict {
 // address at which the file is loaded.
 func glibcFrame(x *Reader, s *spot) verdict {
 	if s.file == "" {
-		if x.list.open != FormatGlibc && !x.listed(FormatGlibc) && !strings.HasPrefix(s.path, "/") && !strings.HasPrefix(s.path, "./") {
+		if x.list.open != FormatGlibc && !x.listed(FormatGlibc) && !strings.HasPrefix(s.path, "/") &&
+			!strings.HasPrefix(s.path, "./") {
 			return refused // a word with a number
 		}
 		s.file = s.path

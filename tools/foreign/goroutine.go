@@ -204,7 +204,8 @@ func (x *Reader) goFrame(fr goFrame, offset, pc string) {
 // generic function differ in their type arguments, which the runtime does not print. The pc that it
 // printed decides, of the frame or of the signal; otherwise those are left that have the frame's
 // line and, for a return address, a call before it. beyond is set if no function is long enough.
-func (x *Reader) instances(p *program, all []lookup.Named, fr goFrame, off uint64, injected bool, at uint64, hasPC bool) (hits []Hit, beyond bool) {
+func (x *Reader) instances(p *program, all []lookup.Named, fr goFrame, off uint64, injected bool,
+	at uint64, hasPC bool) (hits []Hit, beyond bool) {
 	g := &x.g
 	beyond = true
 	agree, signal := 0, g.signal-p.bias
@@ -252,7 +253,8 @@ func (x *Reader) instances(p *program, all []lookup.Named, fr goFrame, off uint6
 func (x *Reader) quoteGo(fr goFrame, off uint64) {
 	var calls []lookup.Call
 	for _, c := range append(x.g.inlined[:len(x.g.inlined):len(x.g.inlined)], fr) {
-		calls = append(calls, lookup.Call{Function: c.function, File: c.file, Line: c.line, Inlined: true})
+		calls = append(calls, lookup.Call{Function: c.function, File: c.file, Line: c.line,
+			Inlined: true})
 	}
 	physical := &calls[len(calls)-1]
 	physical.Inlined, physical.Offset = false, off

@@ -110,7 +110,8 @@ func saysWhy(line string) bool {
 	return beginsWith(line, linuxHeads) || beginsWith(line, otherHeads) ||
 		(strings.HasPrefix(line, "SIG") || strings.HasPrefix(line, "Thread ")) &&
 			(strings.Contains(line, ": ") || strings.Contains(line, " received signal ")) ||
-		!strings.HasPrefix(line, "---") && (strings.Contains(line, ">>> ZEPHYR ") || strings.Count(line, "***") > 1) // Zephyr's
+		// Zephyr's
+		!strings.HasPrefix(line, "---") && (strings.Contains(line, ">>> ZEPHYR ") || strings.Count(line, "***") > 1)
 }
 
 // begin ends the trace so far if a line of the format is the first of another.
@@ -144,13 +145,15 @@ func (x *Reader) group(line, format string, from int) {
 	}
 	g.quiet++
 	g.headAge++
-	if g.format == FormatLinux && len(g.frames) > 0 && beginsWith(line, linuxHeads) || g.quiet > groupGap {
+	if g.format == FormatLinux && len(g.frames) > 0 && beginsWith(line, linuxHeads) ||
+		g.quiet > groupGap {
 		x.EndGroup()
 	}
 	if (g.head == "" || g.headAge > groupGap) && saysWhy(line) {
 		g.head, g.headAge = line, 0
 	}
-	if g.report != nil && (g.format == FormatLinux || format == FormatLinux || strings.HasPrefix(g.head, "BUG: ")) {
+	if g.report != nil && (g.format == FormatLinux || format == FormatLinux ||
+		strings.HasPrefix(g.head, "BUG: ")) {
 		g.linuxLine(line)
 	}
 	for i := from; i < len(x.hits); i++ {
@@ -190,7 +193,8 @@ func (g *grouping) linuxLine(line string) {
 // gather adds an address to the trace that it belongs to.
 func (x *Reader) gather(h *Hit, format string) {
 	g := &x.Groups
-	f := wire.Frame{Kind: tracer.RA, Address: h.Addr, Calls: h.Calls, Quoted: h.quoted, Note: strings.TrimSpace(h.Note),
+	f := wire.Frame{Kind: tracer.RA, Address: h.Addr, Calls: h.Calls, Quoted: h.quoted,
+		Note:   strings.TrimSpace(h.Note),
 		Module: h.module, Bare: true}
 	switch {
 	case h.unsure:
@@ -212,9 +216,11 @@ func (x *Reader) gather(h *Hit, format string) {
 	to := &g.frames
 	if h.aside {
 		to = &g.asides
-	} else if n := len(g.frames); n == 1 && f.Kind == tracer.PC && g.frames[0].Kind == tracer.PC && samePlace(&f, &g.frames[0]) {
+	} else if n := len(g.frames); n == 1 && f.Kind == tracer.PC && g.frames[0].Kind == tracer.PC &&
+		samePlace(&f, &g.frames[0]) {
 		return // the pc above a list that begins with it
-	} else if n > 0 && format == FormatAddress && g.format == FormatCrash && samePlace(&f, &g.frames[n-1]) {
+	} else if n > 0 && format == FormatAddress && g.format == FormatCrash &&
+		samePlace(&f, &g.frames[n-1]) {
 		return // a register below the frame
 	}
 	if len(*to) >= wire.MaxFrames {
@@ -227,7 +233,8 @@ func (x *Reader) gather(h *Hit, format string) {
 // samePlace reports whether two frames are at one address, or at one place in the words
 // of the trace.
 func samePlace(a, b *wire.Frame) bool {
-	if a.Quoted && b.Quoted && a.Address == 0 && b.Address == 0 && len(a.Calls) > 0 && len(b.Calls) > 0 {
+	if a.Quoted && b.Quoted && a.Address == 0 && b.Address == 0 && len(a.Calls) > 0 &&
+		len(b.Calls) > 0 {
 		x, y := &a.Calls[len(a.Calls)-1], &b.Calls[len(b.Calls)-1]
 		return x.Function == y.Function && x.Offset == y.Offset && a.Module == b.Module
 	}
@@ -253,7 +260,8 @@ func (x *Reader) EndGroup() {
 		*g = grouping{frames: frames[:0]} // the room is used again
 		return
 	}
-	t := &wire.Trace{Format: g.format, Kind: g.format, Reason: g.head, Thread: g.thread, Registers: g.registers, Frames: frames}
+	t := &wire.Trace{Format: g.format, Kind: g.format, Reason: g.head, Thread: g.thread,
+		Registers: g.registers, Frames: frames}
 	if g.format == FormatGo {
 		t.Goroutine = g.goroutine
 		if t.Reason == "" {

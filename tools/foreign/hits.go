@@ -52,7 +52,8 @@ func (x *Reader) hitIn(p *program, h Hit) bool {
 		return false
 	}
 	x.lookAhead()
-	if h.ret && (h.list && slices.Contains(x.pcs, h.Addr) || h.name != "" && h.off == 0 && p.noCall(h.Addr)) {
+	if h.ret && (h.list && slices.Contains(x.pcs, h.Addr) || h.name != "" && h.off == 0 &&
+		p.noCall(h.Addr)) {
 		h.ret = false
 	}
 	calls := p.lookup(h.Addr, h.ret)
@@ -95,7 +96,8 @@ func (p *program) lookup(addr uint64, ret bool) []lookup.Call {
 // functions returns the functions called name that are of the size, as the trace
 // counts it (0: it does not say), and have the offset: those of the first program
 // that has one. If there are others of the name only, it says so.
-func (x *Reader) functions(in []*program, name string, off, size uint64) (*program, []lookup.Named) {
+func (x *Reader) functions(in []*program, name string, off, size uint64) (*program,
+	[]lookup.Named) {
 	var other uint64 // the size of one that does not fit
 	for _, p := range in {
 		all := p.called(name)
@@ -112,8 +114,8 @@ func (x *Reader) functions(in []*program, name string, off, size uint64) (*progr
 	return nil, nil
 }
 
-// fitting returns those of the functions that are of the size and have the offset: of those that fit
-// in several ways, the ones that fit best.
+// fitting returns those of the functions that are of the size and have the offset: of those that
+// fit in several ways, the ones that fit best.
 func (x *Reader) fitting(p *program, all []lookup.Named, off, size uint64) (fit []lookup.Named) {
 	const (
 		byName = 1 + iota

@@ -152,7 +152,8 @@ func (x *Reader) buildOf(id string) *program {
 
 // look returns the first of the given images that is meant, or another one, for which it asks
 // once.
-func (x *Reader) look(key string, meant func(*program) bool, other func() lookup.Resolver) *program {
+func (x *Reader) look(key string, meant func(*program) bool,
+	other func() lookup.Resolver) *program {
 	if i := slices.IndexFunc(x.given, meant); i >= 0 {
 		return x.given[i]
 	}

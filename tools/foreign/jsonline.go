@@ -23,7 +23,8 @@ const (
 // readJSON reads the strings of a line that is an object, and reports whether it is one.
 func (x *Reader) readJSON(line string) bool {
 	line = strings.TrimRight(line, " \t")
-	if len(line) < 9 || line[len(line)-1] != '}' || !strings.HasPrefix(strings.TrimLeft(line[1:], " "), `"`) || x.nested >= maxJSON {
+	if len(line) < 9 || line[len(line)-1] != '}' ||
+		!strings.HasPrefix(strings.TrimLeft(line[1:], " "), `"`) || x.nested >= maxJSON {
 		return false
 	}
 	texts, ok := jsonTexts(line)
@@ -50,7 +51,8 @@ func (x *Reader) readTexts(texts []string) bool {
 			}
 			from := len(x.hits)
 			x.read(part)
-			if strings.Contains(text, "\n") && len(x.hits) > from && x.hits[from].Label == "" && !x.hits[from].quoted {
+			if strings.Contains(text, "\n") && len(x.hits) > from && x.hits[from].Label == "" &&
+				!x.hits[from].quoted {
 				x.hits[from].Label = strings.TrimSpace(part[:min(len(part), maxLabel)])
 			}
 		}
@@ -108,7 +110,8 @@ var byteList = lazyregexp.New(`^\[[0-9, ]{16,}\]`)
 // jsonBytes reads an array of bytes, which a text may begin with.
 func jsonBytes(s string) string {
 	var all []byte
-	for word := range strings.FieldsFuncSeq(strings.Trim(byteList().FindString(s), "[]"), func(c rune) bool { return c == ',' || c == ' ' }) {
+	for word := range strings.FieldsFuncSeq(strings.Trim(byteList().FindString(s), "[]"),
+		func(c rune) bool { return c == ',' || c == ' ' }) {
 		n, err := strconv.ParseUint(word, 10, 8)
 		if err != nil {
 			return ""

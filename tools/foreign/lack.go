@@ -81,7 +81,8 @@ func (x *Reader) count(format string, frames []wire.Frame) {
 			if format != FormatMarkup && isProgram(f.Module) && now.why == "" {
 				now.want(terminal.Clean(f.Module))
 			}
-		case f.Quoted && f.Module == "" && len(f.Calls) > 0 && (format == FormatLinux || format == FormatFreeBSD):
+		case f.Quoted && f.Module == "" && len(f.Calls) > 0 &&
+			(format == FormatLinux || format == FormatFreeBSD):
 			x.Left++
 			if c := &f.Calls[len(f.Calls)-1]; now.why == "" {
 				x.left.add(fmt.Sprintf("%s+%#x", c.Function, c.Offset), "the ELF file has no such place")
@@ -108,7 +109,8 @@ func (x *Reader) count(format string, frames []wire.Frame) {
 
 // isProgram reports whether a module is a file that someone may have built: not of the system.
 func isProgram(module string) bool {
-	return module != "" && module[0] != '[' && !strings.HasPrefix(module, "libc.so") && !strings.HasPrefix(module, "ld-linux")
+	return module != "" && module[0] != '[' && !strings.HasPrefix(module, "libc.so") &&
+		!strings.HasPrefix(module, "ld-linux")
 }
 
 // isAnother reports whether the note is of a frame that is another answer for the one before.

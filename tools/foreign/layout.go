@@ -64,7 +64,8 @@ func (p *program) linkedAt(at uint64, from base, size uint64) (addr uint64, ok b
 		switch start := s.Offset &^ (pageSize - 1); {
 		case from == fromFile && s.Exec && at-start < s.Offset-start+s.Size:
 			return at - s.Offset + s.Addr, true
-		case from == fromText && s.Exec && (size == 0 || (s.Addr%pageSize+s.Size+pageSize-1)&^(pageSize-1) == size):
+		case from == fromText && s.Exec && (size == 0 ||
+			(s.Addr%pageSize+s.Size+pageSize-1)&^(pageSize-1) == size):
 			addr = at + s.Addr&^(pageSize-1)
 			texts++
 		}
@@ -142,12 +143,13 @@ func (x *Reader) moduleFile(file, build string) *program {
 	if mod := strings.TrimSuffix(strings.TrimPrefix(name, "["), "]"); mod != name {
 		return x.moduleOf(mod) // of Linux, as perf has it
 	}
-	p := x.look("file "+file, func(p *program) bool { return isFileOf(p.file, name) }, func() lookup.Resolver {
-		if x.images.File == nil {
-			return nil
-		}
-		return x.images.File(file)
-	})
+	p := x.look("file "+file, func(p *program) bool { return isFileOf(p.file, name) },
+		func() lookup.Resolver {
+			if x.images.File == nil {
+				return nil
+			}
+			return x.images.File(file)
+		})
 	if p == nil && x.opt.Force && len(x.given) == 1 && !strings.Contains(name, ".so") {
 		p = x.given[0]
 	}
@@ -161,7 +163,8 @@ func (x *Reader) moduleFile(file, build string) *program {
 // otherBuild notes that the image of a file is not the one that ran.
 func (x *Reader) otherBuild(file string, p *program, build, wanted string) {
 	x.Mismatch = true
-	x.lack.differ(fmt.Sprintf("the %s given is build %s, not %s", terminal.Clean(file), terminal.Clean(p.sym.BuildID()), terminal.Clean(build)))
+	x.lack.differ(fmt.Sprintf("the %s given is build %s, not %s", terminal.Clean(file),
+		terminal.Clean(p.sym.BuildID()), terminal.Clean(build)))
 	x.lack.want(wanted)
 }
 

@@ -54,8 +54,8 @@ func (x *Reader) mayBeFrame(before, rest, name, words string) bool {
 	if strings.HasSuffix(words, "+0x0") {
 		return false
 	}
-	starts := before == "" || strings.IndexByte("]>|\"'`", before[len(before)-1]) >= 0
-	labelled := before != "" && strings.IndexByte(":=(<[", before[len(before)-1]) >= 0 && afterFrame().MatchString(rest)
+	starts := before == "" || endsIn(before, quotes)
+	labelled := endsIn(before, ":=(<[") && afterFrame().MatchString(rest)
 	return (starts || labelled) && x.hasPlace(name, words[len(name)+1:])
 }
 
@@ -72,7 +72,8 @@ func (x *Reader) hasPlace(name, offset string) bool {
 // hasFunction reports whether one of the images has the offset in a function of the name.
 func (x *Reader) hasFunction(name string, off uint64) bool {
 	return slices.ContainsFunc(x.programs(), func(p *program) bool {
-		return slices.ContainsFunc(p.called(name), func(n lookup.Named) bool { return off <= max(n.Span, n.Size) })
+		return slices.ContainsFunc(p.called(name),
+			func(n lookup.Named) bool { return off <= max(n.Span, n.Size) })
 	})
 }
 
@@ -149,7 +150,8 @@ func (x *Reader) looksLikeFrame(line string) bool {
 	}
 	for _, n := range address1().FindAllStringSubmatchIndex(line, maxNumbers) {
 		end := max(n[3], n[5])
-		if addr, ok := hexNumber(line[max(n[2], n[4]):end]); ok && x.inCode(addr) && (behind1().MatchString(line[end:]) || x.hasFunction(strings.TrimSpace(line[end:]), 0)) {
+		if addr, ok := hexNumber(line[max(n[2], n[4]):end]); ok && x.inCode(addr) &&
+			(behind1().MatchString(line[end:]) || x.hasFunction(strings.TrimSpace(line[end:]), 0)) {
 			return true
 		}
 	}
@@ -158,5 +160,6 @@ func (x *Reader) looksLikeFrame(line string) bool {
 
 // inCode reports whether the address is one of an image's code, where that runs.
 func (x *Reader) inCode(addr uint64) bool {
-	return slices.ContainsFunc(x.programs(), func(p *program) bool { return p.inText(addr-p.bias, true) })
+	return slices.ContainsFunc(x.programs(),
+		func(p *program) bool { return p.inText(addr-p.bias, true) })
 }

@@ -120,7 +120,8 @@ func (x *Reader) markupImage(mod markupModule) *program {
 	if p := x.buildOf(mod.build); p != nil {
 		return p
 	}
-	if len(x.given) == 1 && (x.opt.Force && len(x.markup.modules) == 1 || mod.build == x.given[0].sym.BuildID()) {
+	if len(x.given) == 1 && (x.opt.Force && len(x.markup.modules) == 1 ||
+		mod.build == x.given[0].sym.BuildID()) {
 		return x.given[0]
 	}
 	return nil

@@ -29,5 +29,6 @@ func isMangled(name string) bool {
 
 // isNamed reports whether a debugger calls the function so: without its parameters.
 func isNamed(function, said string) bool {
-	return function == said || isMangled(function) && demangle.Filter(function, demangle.NoParams) == said
+	return function == said || isMangled(function) &&
+		demangle.Filter(function, demangle.NoParams) == said
 }

@@ -7,9 +7,10 @@ package foreign
 //
 // What is exact and what is a return address: "RIP:", "PC is at", "pc :" and the
 // place of a warning are printed with %pS, which means the instruction itself, and so is what
-// KFENCE says of an access, which comes from the registers of a page fault; the lines of a call trace, sure ones and those with "?" alike, are return addresses.
-// x86 names these by the byte before (%pB), others by what begins there (%pS): such
-// a name with +0x0 is that of the next function, behind a call that does not return.
+// KFENCE says of an access, which comes from the registers of a page fault; the lines of a call
+// trace, sure ones and those with "?" alike, are return addresses. x86 names these by the byte
+// before (%pB), others by what begins there (%pS): such a name with +0x0 is that of the next
+// function, behind a call that does not return.
 //
 // What is not the return address in a call trace: its first frame, if it is the pc
 // that was printed above it (arc, arm64, csky, loongarch, mips, riscv, s390 and others
@@ -111,7 +112,7 @@ func (x *Reader) oopsPlace(line string, at placeAt) bool {
 	}
 	branch, second := o.breaking, strings.Contains(before, "IAOQ[1]")
 	caller := strings.HasSuffix(before, "from") // arm's
-	h := Hit{Addr: addr, module: at.module, unsure: strings.HasSuffix(strings.TrimRight(line[:at.start], " "), "?")}
+	h := Hit{Addr: addr, module: at.module, unsure: endsIn(strings.TrimRight(line[:at.start], " "), "?")}
 	switch {
 	case branch:
 		exact, frame, o.breaking = true, false, false
@@ -150,6 +151,9 @@ func (x *Reader) oopsPlace(line string, at placeAt) bool {
 	return true
 }
 
+// quotes end what somebody has put in front of a frame.
+const quotes = "]>|\"'`"
+
 // interruptEntries are the functions of interrupts and exceptions below which riscv, mips, s390,
 // arm64 and parisc have the instruction that was interrupted. Source: Linux, stacktrace.c of
 // riscv, process.c of mips, unwind.c of parisc and s390, entry.S of arm64, which makes a frame
@@ -162,7 +166,8 @@ var interruptEntries = [...]string{"ret_from_exception", "handle_exception", "re
 // and what that says of it: file and line, and in arm64's words where it was found. In a list a
 // frame may have any words behind it.
 func (x *Reader) frameEnd(before, rest, words string) (said, source string, frame bool) {
-	frame = before == "" || strings.IndexByte("]>|\"'`", before[len(before)-1]) >= 0 || strings.HasSuffix(before, "kernel:") ||
+	frame = before == "" || endsIn(before, quotes) ||
+		strings.HasSuffix(before, "kernel:") ||
 		strings.HasPrefix(before, "kvm [") && strings.HasSuffix(before, "]:") ||
 		before[0] == '#' && beforeFrame().MatchString(before)
 	if !frame {
@@ -238,11 +243,12 @@ func beforePlace(s string) (before string, addr uint64, hasAddr bool) {
 		word := end[start:]
 		end = strings.TrimSuffix(end[:start], "0x")
 		// A timestamp has a dot, and a caller ("[ T1234]") is no address. "Caller[ADDRESS]" is a name.
-		if n < 8 || n > 16 || end != "" && strings.IndexByte(" \t[<(", end[len(end)-1]) < 0 ||
+		if n < 8 || n > 16 || end != "" && !endsIn(end, " \t[<(") ||
 			len(s) > start+n && end == "" {
 			return s, addr, hasAddr
 		}
-		if opened := strings.TrimRight(end, "[<("); opened != "" && opened != end && classes[opened[len(opened)-1]]&inWord != 0 {
+		if opened := strings.TrimRight(end, "[<("); opened != "" && opened != end &&
+			classes[opened[len(opened)-1]]&inWord != 0 {
 			return s, addr, hasAddr
 		}
 		if !hasAddr {
@@ -262,6 +268,7 @@ func (x *Reader) rawFrame(line string) string {
 			return FormatLinux
 		}
 	}
-	x.oops.calls = strings.Contains(line, "TASK>") || strings.Contains(line, "IRQ>") || strings.Contains(line, "0x")
+	x.oops.calls = strings.Contains(line, "TASK>") || strings.Contains(line, "IRQ>") ||
+		strings.Contains(line, "0x")
 	return ""
 }

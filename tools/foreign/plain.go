@@ -37,7 +37,8 @@ func plain(s string) string {
 	if s == "" || s[0] == '{' {
 		return s // an object: its strings are lines of their own
 	}
-	odd, link := strings.IndexByte(">'\"`", s[0]) >= 0 || strings.HasPrefix(s, "b'") || strings.HasPrefix(s, `b"`), false
+	odd, link := strings.IndexByte(">'\"`", s[0]) >= 0 || strings.HasPrefix(s, "b'") ||
+		strings.HasPrefix(s, `b"`), false
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
 		case c >= utf8.RuneSelf, c == '\\', c == '^', c == '&':
@@ -107,7 +108,8 @@ func withoutLinks(s string) string {
 		start := strings.LastIndexByte(s[:end], '[')
 		bare := strings.NewReplacer("<", "", ">", "", "[", "", "]", "")
 		same := start >= 0 && bare.Replace(url) == bare.Replace(s[start:end])
-		if start < 0 || !same && !strings.Contains(url, ":") && !strings.HasPrefix(url, "/") && !strings.HasPrefix(url, "#") ||
+		if start < 0 || !same && !strings.Contains(url, ":") && !strings.HasPrefix(url, "/") &&
+			!strings.HasPrefix(url, "#") ||
 			strings.Contains(url, "+0x") && !strings.Contains(url, "://") {
 			b.WriteString(s[:end+2])
 			s = s[end+2:]

@@ -102,7 +102,7 @@ func (x *Reader) withoutShape(line string) string {
 			x.shape = ""
 			return line // blanks are part of the line
 		}
-		if at > wire.MaxPrefix || strings.IndexByte("|>:;])", prefix[len(prefix)-1]) < 0 && !endsInNumber(prefix) || !isText(prefix) {
+		if at > wire.MaxPrefix || !endsIn(prefix, "|>:;])"+decimals) || !isText(prefix) {
 			return line
 		}
 		x.shape, x.blank = wire.Shape([]byte(prefix)), line[at-1] == ' '
@@ -115,17 +115,10 @@ func (x *Reader) withoutShape(line string) string {
 	switch {
 	case at > 0 && x.blank && line[at] == ' ':
 		at++
-	case at > 0 && endsInNumber(x.shape):
+	case at > 0 && endsIn(x.shape, decimals):
 		return line // which begins with a longer word, such as an address
 	}
 	return line[at:]
-}
-
-// endsInNumber reports whether the last word of a prefix is a number or has one: a
-// thread's, a time.
-func endsInNumber(prefix string) bool {
-	c := prefix[len(prefix)-1]
-	return c >= '0' && c <= '9'
 }
 
 // isText reports whether there are no control characters but tabs.

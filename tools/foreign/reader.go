@@ -102,25 +102,17 @@ type Reader struct {
 	base   []*program          // of these, what may be meant without a module's name
 	found  map[string]*program // that were not given, by build and module
 	Line   []byte
-	long   bool   // the line is longer than is looked at
-	shape  string // of a prefix that is none of the known ones
-	blank  bool   // a blank follows it
+	long   bool // the line is longer than is looked at
+	blank  bool // a blank follows it
 	hits   []Hit
 	said   map[string]bool
 	told   map[string]bool // wanted files
 	lack   lack            // of the trace that is read
 	lacks  []lack          // of those before
-	oops   oopsState
 	offset offsetState
 	markup markupState
-	g      goState
-	board  boardState
-	gdb    gdbState
-	k      kState
-	layout layoutState
-	list   listState
-	ips    ipsState
 	forms  *[256][]*form
+	middle
 
 	Groups grouping
 
@@ -134,12 +126,24 @@ type Reader struct {
 	odd    bool // the line has what may be a frame, in a form that is not known
 	left   left // such lines
 
-	pcs   []uint64 // where the ELF file has the program counters printed of late
-	pcAge int      // lines since
-
 	covered int    // lines that are looked up ahead, and more come; 0: there are no more
 	looked  bool   // it has been looked at
 	now     string // the line that is read
+}
+
+// A middle is what the lines so far say of those to come, unless the stream breaks off.
+type middle struct {
+	shape  string   // of a prefix that is none of the known ones
+	pcs    []uint64 // where the ELF file has the program counters printed of late
+	pcAge  int      // lines since
+	oops   oopsState
+	g      goState
+	board  boardState
+	gdb    gdbState
+	k      kState
+	layout layoutState
+	list   listState
+	ips    ipsState
 }
 
 // New returns a reader of the lines of a stream.
@@ -200,7 +204,8 @@ func (x *Reader) readLine(line []byte) (hits []Hit, ending string) {
 		ending = "\r\n"
 	}
 	if n > 0 && len(line) <= maxForeignLine {
-		if body := terminal.StripColours(string(line[:n])); body != "" && !strings.HasPrefix(body, tracer.Tag) {
+		if body := terminal.StripColours(string(line[:n])); body != "" &&
+			!strings.HasPrefix(body, tracer.Tag) {
 			x.read(body)
 		}
 	}
@@ -215,10 +220,7 @@ func (x *Reader) Drop() { x.Line, x.long = x.Line[:0], false }
 // one that has booted again says so.
 func (x *Reader) Cut() {
 	x.Drop()
-	x.shape = ""
-	x.offset.early, x.pcs = nil, nil
-	x.oops, x.g, x.board, x.gdb, x.k = oopsState{}, goState{}, boardState{}, gdbState{}, kState{}
-	x.layout, x.list, x.ips = layoutState{}, listState{}, ipsState{}
+	x.offset.early, x.middle = nil, middle{}
 }
 
 // read looks for addresses in a line. The first reader whose format it is has it.
@@ -279,9 +281,9 @@ func (x *Reader) notePC(format string, from int) {
 
 // readAs returns the format of the line, or "". The first reader whose format it is has it.
 func (x *Reader) readAs(line string) string {
-	for _, read := range [...]func(x *Reader, line string) string{(*Reader).readMarkup, (*Reader).readGo,
-		(*Reader).readOops, (*Reader).readIPS, (*Reader).readRows, (*Reader).readBoard, (*Reader).readK, (*Reader).readMarked} {
-		switch format := read(x, line); format {
+	for _, read := range [...]func(line string) string{x.readMarkup, x.readGo, x.readOops, x.readIPS,
+		x.readRows, x.readBoard, x.readK, x.readMarked} {
+		switch format := read(line); format {
 		case "":
 			continue
 		case formatLayout:

@@ -38,6 +38,9 @@ var classes = func() (t [256]uint8) {
 	return t
 }()
 
+// endsIn reports whether the text ends in one of the bytes.
+func endsIn(s, bytes string) bool { return s != "" && strings.IndexByte(bytes, s[len(s)-1]) >= 0 }
+
 // run returns how many bytes of the class the text begins with.
 func run(s string, class uint8) int {
 	n := 0
@@ -92,21 +95,23 @@ func (p *placeAt) inBrackets(line string) {
 	}
 	p.module = rest[2 : 2+n]
 	if build := rest[2+n : 2+n+end]; len(build) > 16 && build[0] == ' ' {
-		if k := run(build[1:], inHex); k >= 16 && k <= 40 && (1+k == len(build) || classes[build[1+k]]&inWord == 0) {
+		if k := run(build[1:], inHex); k >= 16 && k <= 40 &&
+			(1+k == len(build) || classes[build[1+k]]&inWord == 0) {
 			p.build = build[1 : 1+k]
 		}
 	}
 	p.end += 2 + n + end + 1
 }
 
-// mayBeMarked reports whether one of the words that mark an address may be in the line: they end in pc,
-// ip, lr or ra, and what follows is no letter.
+// mayBeMarked reports whether one of the words that mark an address may be in the line: they end
+// in pc, ip, lr or ra, and what follows is no letter.
 func mayBeMarked(line string) bool {
 	for i := 2; i < len(line); i++ {
 		switch c := line[i]; c {
 		case ' ', '\t', '\n', '\f', '\r', ')', ':', '=', '_', '1', '2', '3', '4', '5', '6', '7':
 			switch a, b := line[i-2]|0x20, line[i-1]|0x20; {
-			case a == 'p' && b == 'c', a == 'i' && b == 'p', a == 'l' && b == 'r', a == 'r' && b == 'a', b == '@' && a == ' ':
+			case a == 'p' && b == 'c', a == 'i' && b == 'p', a == 'l' && b == 'r',
+				a == 'r' && b == 'a', b == '@' && a == ' ':
 				return true
 			}
 		}
@@ -118,7 +123,8 @@ func mayBeMarked(line string) bool {
 // before it and the caller behind it: "<6>[    2.104567][  T123] ". 0: there is none.
 func stampEnd(s string) int {
 	rest := s
-	if level, after, _ := strings.Cut(rest, ">"); strings.HasPrefix(level, "<") && isDigits(level[1:], 1, 3) {
+	if level, after, _ := strings.Cut(rest, ">"); strings.HasPrefix(level, "<") &&
+		isDigits(level[1:], 1, 3) {
 		rest = after
 	}
 	time, rest, _ := strings.Cut(rest, "]")
@@ -129,7 +135,8 @@ func stampEnd(s string) int {
 	if !isDigits(seconds, 1, len(s)) || !isDigits(fraction, 3, 9) {
 		return 0
 	}
-	if caller, after, ok := strings.Cut(rest, "]"); ok && strings.HasPrefix(caller, "[") && (after == "" || after[0] == ' ') {
+	if caller, after, ok := strings.Cut(rest, "]"); ok && strings.HasPrefix(caller, "[") &&
+		(after == "" || after[0] == ' ') {
 		caller = strings.TrimLeft(caller[1:], " ")
 		if caller != "" && (caller[0] == 'T' || caller[0] == 'C') && isDigits(caller[1:], 1, len(s)) {
 			rest = after

@@ -157,7 +157,8 @@ func (x *Reader) resolveSpot(s *spot) bool {
 		}
 		h.compare(s.source)
 		// It is no more than the line has: the function's name.
-		h.silent = s.said != "" && len(h.Calls) == 1 && h.Calls[0].Function == s.said && h.Calls[0].File == ""
+		h.silent = s.said != "" && len(h.Calls) == 1 && h.Calls[0].Function == s.said &&
+			h.Calls[0].File == ""
 	}
 	return ok
 }

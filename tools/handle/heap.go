@@ -56,7 +56,8 @@ func ReadHeap(data []byte) (*Heap, error) {
 	h.Now, h.Boot, h.Rate = r.ns(), time.Unix(0, int64(r.Number())), int64(r.Number())
 	for r.Number() == 1 {
 		var s HeapSite
-		for _, p := range []*int64{&s.Size, &s.Settled.Allocs, &s.Settled.Frees, &s.Since.Allocs, &s.Since.Frees} {
+		for _, p := range []*int64{&s.Size, &s.Settled.Allocs, &s.Settled.Frees, &s.Since.Allocs,
+			&s.Since.Frees} {
 			*p = int64(r.Number())
 		}
 		for range r.Count(1) {
@@ -133,7 +134,8 @@ func (h *Heap) Profile(names Resolver, file string) *profile.Profile {
 		for _, f := range frames {
 			key := [2]string{f.Function, f.File}
 			if functions[key] == nil {
-				functions[key] = &profile.Function{ID: uint64(len(functions)) + 1, Name: f.Function, SystemName: f.Function, Filename: f.File}
+				functions[key] = &profile.Function{ID: uint64(len(functions)) + 1, Name: f.Function,
+					SystemName: f.Function, Filename: f.File}
 				p.Function = append(p.Function, functions[key])
 			}
 			l := p.Location[i]
@@ -155,7 +157,8 @@ func (h *Heap) Profile(names Resolver, file string) *profile.Profile {
 			}
 			ao, ab := scale(c.Allocs, c.Allocs*s.Size, h.Rate)
 			io, ib := scale(c.Allocs-c.Frees, (c.Allocs-c.Frees)*s.Size, h.Rate)
-			sample := &profile.Sample{Value: []int64{ao, ab, io, ib}, NumLabel: map[string][]int64{"bytes": {s.Size}}, Location: stack}
+			sample := &profile.Sample{Value: []int64{ao, ab, io, ib},
+				NumLabel: map[string][]int64{"bytes": {s.Size}}, Location: stack}
 			if i == 1 && collected {
 				sample.Label = map[string][]string{sinceKey: {sinceGC}}
 			}
@@ -242,7 +245,8 @@ func heapUses(plain []byte) ([]Use, error) {
 				if line.Function == nil {
 					continue
 				}
-				f.Calls = append(f.Calls, Call{printable(line.Function.Name), printable(line.Function.Filename), int(line.Line), i < len(l.Line)-1})
+				f.Calls = append(f.Calls, Call{printable(line.Function.Name), printable(line.Function.Filename),
+					int(line.Line), i < len(l.Line)-1})
 			}
 			u.Frames = append(u.Frames, f)
 		}

@@ -41,7 +41,8 @@ func (s *Snapshot) Stack(id uint32) (frames []Frame, complete bool) {
 	stack, end := s.Stacks.Stack(id)
 	for _, f := range stack {
 		calls := s.names[lookup.Question{Addr: f.Addr, Ret: f.Kind != tracer.PC}]
-		if len(calls) > 0 && inLog(calls) && (len(frames) == 0 || len(frames) == 1 && frames[0].Kind == tracer.Trap) {
+		if len(calls) > 0 && inLog(calls) && (len(frames) == 0 || len(frames) == 1 &&
+			frames[0].Kind == tracer.Trap) {
 			continue // what has happened is told otherwise
 		}
 		frames = append(frames, Frame{f.Kind, f.Addr, f.Vector, f.Number, calls})
@@ -60,7 +61,10 @@ var logFunctions = []string{
 // inLog reports whether all the calls are the log's own.
 func inLog(calls []Call) bool {
 	for _, c := range calls {
-		if !slices.ContainsFunc(logFunctions, func(p string) bool { return strings.HasPrefix(c.Function, p) }) {
+		if !slices.ContainsFunc(logFunctions, func(p string) bool {
+			return strings.HasPrefix(c.Function,
+				p)
+		}) {
 			return false
 		}
 	}
@@ -150,7 +154,8 @@ func (s *Snapshot) readNames(data []byte) error {
 	s.names = map[lookup.Question][]Call{}
 	for _, n := range all {
 		for i := range n.Calls {
-			n.Calls[i].Function, n.Calls[i].File = printable(n.Calls[i].Function), strings.ToValidUTF8(n.Calls[i].File, "?")
+			n.Calls[i].Function, n.Calls[i].File = printable(n.Calls[i].Function),
+				strings.ToValidUTF8(n.Calls[i].File, "?")
 		}
 		s.names[lookup.Question{Addr: n.Addr, Ret: !n.Exact}] = n.Calls
 	}

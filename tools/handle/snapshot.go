@@ -139,27 +139,32 @@ func Read(data []byte) (*Snapshot, error) {
 	s.BuildID = hex.EncodeToString(r.Bytes())
 	s.Now = r.ns()
 	s.Boot = time.Unix(0, int64(r.Number()))
-	for _, p := range []*uint64{&s.Events, &s.RingRoom, &s.Entries, &s.TableRoom, &s.Overflow, &s.Forgotten} {
+	for _, p := range []*uint64{&s.Events, &s.RingRoom, &s.Entries, &s.TableRoom, &s.Overflow,
+		&s.Forgotten} {
 		*p = r.Number()
 	}
 	for range r.Count(10) {
 		k := Stats{ID: r.Number(), Name: r.text()}
-		for _, p := range []*uint64{&k.Opens, &k.Closes, &k.Doubles, &k.Strays, &k.Open, &k.Most, &k.Bytes, &k.MostBytes} {
+		for _, p := range []*uint64{&k.Opens, &k.Closes, &k.Doubles, &k.Strays, &k.Open, &k.Most,
+			&k.Bytes, &k.MostBytes} {
 			*p = r.Number()
 		}
 		s.Kinds = append(s.Kinds, k)
 	}
 	r.last = 0
 	for range r.Count(7) {
-		s.Open = append(s.Open, Handle{Kind: r.Number(), Key: r.Number(), Size: r.Number(), Owner: r.Number(), Place: r.place()})
+		s.Open = append(s.Open, Handle{Kind: r.Number(), Key: r.Number(), Size: r.Number(),
+			Owner: r.Number(), Place: r.place()})
 	}
 	r.last = 0
 	for range r.Count(12) {
-		s.Doubles = append(s.Doubles, Double{r.Number(), r.Number(), r.Number(), r.place(), r.place(), r.place()})
+		s.Doubles = append(s.Doubles, Double{r.Number(), r.Number(), r.Number(), r.place(), r.place(),
+			r.place()})
 	}
 	r.last = 0
 	for range r.Count(7) {
-		s.Log = append(s.Log, Event{What: Action(r.Number()), Kind: r.Number(), Key: r.Number(), Size: r.Number(), Place: r.place()})
+		s.Log = append(s.Log, Event{What: Action(r.Number()), Kind: r.Number(), Key: r.Number(),
+			Size: r.Number(), Place: r.place()})
 	}
 	image := r.Bytes()
 	if r.Bad {

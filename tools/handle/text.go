@@ -148,13 +148,17 @@ func (s *Snapshot) Groups(kind uint64) []*Group {
 	}
 	all := slices.Collect(maps.Values(by))
 	for _, g := range all {
-		slices.SortFunc(g.Handles, func(a, b Handle) int { return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Key, b.Key)) })
+		slices.SortFunc(g.Handles, func(a, b Handle) int {
+			return cmp.Or(cmp.Compare(a.Time, b.Time),
+				cmp.Compare(a.Key, b.Key))
+		})
 	}
 	slices.SortFunc(all, func(a, b *Group) int {
 		if HasBytes(kind) && a.Bytes != b.Bytes {
 			return cmp.Compare(b.Bytes, a.Bytes)
 		}
-		return cmp.Or(cmp.Compare(len(b.Handles), len(a.Handles)), cmp.Compare(a.Handles[0].Time, b.Handles[0].Time), cmp.Compare(a.Stack, b.Stack))
+		return cmp.Or(cmp.Compare(len(b.Handles), len(a.Handles)),
+			cmp.Compare(a.Handles[0].Time, b.Handles[0].Time), cmp.Compare(a.Stack, b.Stack))
 	})
 	return all
 }
@@ -355,7 +359,8 @@ func (p *printer) frame(f Frame) (lines []string) {
 // file returns the name of a call's file as it is told: from the folder of Options, or
 // from the package's own path if it ends in that, as the standard library's does.
 func (p *printer) file(c Call) string {
-	if rel, err := filepath.Rel(p.o.Dir, c.File); p.o.Dir != "" && err == nil && !strings.HasPrefix(rel, "..") {
+	if rel, err := filepath.Rel(p.o.Dir, c.File); p.o.Dir != "" && err == nil &&
+		!strings.HasPrefix(rel, "..") {
 		return rel
 	}
 	slash := strings.LastIndex(c.Function, "/") + 1
@@ -387,7 +392,8 @@ func columns(function, place string) string {
 
 // Wants reports whether a kind is among those that are wanted.
 func (o *Options) Wants(kind string) bool {
-	return len(o.Kinds) == 0 || slices.Contains(o.Kinds, kind) || slices.Contains(o.Kinds, plural(kind))
+	return len(o.Kinds) == 0 || slices.Contains(o.Kinds, kind) ||
+		slices.Contains(o.Kinds, plural(kind))
 }
 
 // Seconds writes a time since boot.

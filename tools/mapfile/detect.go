@@ -19,8 +19,9 @@ type format struct {
 
 // A reader reads a map line by line.
 type reader struct {
-	line func(s string) error                 // takes a line, which may be blank
-	end  func() (preferred uint64, err error) // returns where the program lies by the map; nil: from 0 on
+	line func(s string) error // takes a line, which may be blank
+	// returns where the program lies by the map; nil: from 0 on
+	end func() (preferred uint64, err error)
 }
 
 // errEnd says that what follows is not of the map.
@@ -66,7 +67,8 @@ func detect(text string) (format, error) {
 		}
 		if _, _, _, ok := logicalAddress(s); ok {
 			logical++
-		} else if sym, ok, err := bsdLine(s); ok && err == nil && !(isPosix(s) && len(f[0]) < 8 && digitFirst(sym.Name)) {
+		} else if sym, ok, err := bsdLine(s); ok && err == nil &&
+			!(isPosix(s) && len(f[0]) < 8 && digitFirst(sym.Name)) {
 			bsd++
 		} else if isPosix(s) {
 			posix++

@@ -66,7 +66,8 @@ type gnuReader struct {
 
 func (r *gnuReader) line(s string) error {
 	word, rest := token(s)
-	if word == "" || !strings.HasPrefix(word, "0x") && strings.Contains(word, "(") || word == "LOAD" || word == "START" || word == "END" {
+	if word == "" || !strings.HasPrefix(word, "0x") && strings.Contains(word, "(") || word == "LOAD" ||
+		word == "START" || word == "END" {
 		r.name = ""
 		return nil
 	}
@@ -123,7 +124,8 @@ func (r *gnuReader) section(name, addr, rest string) error {
 		return fmt.Errorf("section %.40s: %#x bytes from %#x on leave the address space", name, n, a)
 	}
 	r.piece = name
-	r.m.regions = append(r.m.regions, Region{Name: name, Object: strings.TrimSpace(object), Addr: a, Size: n, Code: typeIn(name, r.out) == 'T'})
+	r.m.regions = append(r.m.regions, Region{Name: name, Object: strings.TrimSpace(object), Addr: a,
+		Size: n, Code: typeIn(name, r.out) == 'T'})
 	return nil
 }
 
@@ -146,7 +148,8 @@ func (r *gnuReader) symbol(addr, rest string) error {
 		if rest == "__image_base__" || rest == "__ImageBase" {
 			r.base = a
 		}
-		if !strings.HasPrefix(value, ".") && !strings.HasPrefix(value, "ADDR") && !strings.HasPrefix(value, "ALIGN") || r.out == "" {
+		if !strings.HasPrefix(value, ".") && !strings.HasPrefix(value, "ADDR") &&
+			!strings.HasPrefix(value, "ALIGN") || r.out == "" {
 			s.Type = 'A' // a number: it may be an address or not
 		}
 	}

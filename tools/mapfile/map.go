@@ -232,7 +232,8 @@ func (m *Map) nameRegions() {
 // comes before it: what covers more, as package symbol has it, then global before weak
 // before local; and marks last.
 func (s *Symbol) better(o *Symbol) bool {
-	return cmp.Or(cmp.Compare(o.isMark(), s.isMark()), cmp.Compare(s.Size, o.Size), cmp.Compare(s.binding(), o.binding())) > 0
+	return cmp.Or(cmp.Compare(o.isMark(), s.isMark()), cmp.Compare(s.Size, o.Size),
+		cmp.Compare(s.binding(), o.binding())) > 0
 }
 
 func (s *Symbol) isMark() int {
@@ -307,7 +308,10 @@ func (m *Map) Named(name string) []Symbol {
 				m.byName = append(m.byName, int32(i))
 			}
 		}
-		slices.SortStableFunc(m.byName, func(a, b int32) int { return strings.Compare(m.syms[a].Name, m.syms[b].Name) })
+		slices.SortStableFunc(m.byName, func(a,
+			b int32) int {
+			return strings.Compare(m.syms[a].Name, m.syms[b].Name)
+		})
 	})
 	var found []Symbol
 	i := sort.Search(len(m.byName), func(i int) bool { return m.syms[m.byName[i]].Name >= name })

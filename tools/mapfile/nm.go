@@ -15,7 +15,8 @@ import (
 // isType reports whether s is one of nm's letters, or what stands for none: Go's nm
 // has '_' for the names of files.
 func isType(s string) bool {
-	return len(s) == 1 && (s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z' || s[0] == '-' || s[0] == '?' || s[0] == '_')
+	return len(s) == 1 && (s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z' || s[0] == '-' || s[0] == '?' ||
+		s[0] == '_')
 }
 
 // isFileHeading reports whether the line names a file or a member of an archive, as nm

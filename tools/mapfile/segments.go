@@ -181,7 +181,8 @@ func (r *segReader) row(part int, num uint16, off uint64, rest string) error {
 		}
 		name, after := token(after)
 		class, _ := token(after)
-		r.table = append(r.table, tableRow{num: num, off: off, length: length, name: name, code: isCodeClass(class, name)})
+		r.table = append(r.table, tableRow{num: num, off: off, length: length, name: name,
+			code: isCodeClass(class, name)})
 		return nil
 	case partPieces:
 		if !isLength {
@@ -293,7 +294,8 @@ func (r *segReader) realRow(s string) error {
 	}
 	name, rest := token(s)
 	class, _ := token(rest)
-	r.table = append(r.table, tableRow{off: v[0], length: v[2], name: name, code: isCodeClass(class, name)})
+	r.table = append(r.table, tableRow{off: v[0], length: v[2], name: name,
+		code: isCodeClass(class, name)})
 	return nil
 }
 
@@ -408,7 +410,8 @@ func (r *segReader) regions() {
 			}
 		}
 		if t.length != 0 && t.length-1 <= ^addr {
-			m.regions = append(m.regions, Region{Name: t.name, Object: t.object, Addr: addr, Size: t.length, Code: t.code})
+			m.regions = append(m.regions, Region{Name: t.name, Object: t.object, Addr: addr, Size: t.length,
+				Code: t.code})
 		}
 	}
 	if len(r.pieces) > 0 && !m.segs.real {

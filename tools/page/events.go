@@ -1,8 +1,8 @@
 package page
 
-// What the CPU did last, on a line of time: a picture, and the same as a table. A quiet time would take the most of it
-// and leave no room for the last microseconds, of which there are the most events: the scale is logarithmic, each
-// line of it ten times as far from the death as the next.
+// What the CPU did last, on a line of time: a picture, and the same as a table. A quiet time would
+// take the most of it and leave no room for the last microseconds, of which there are the most
+// events: the scale is logarithmic, each line of it ten times as far from the death as the next.
 
 import (
 	"cmp"
@@ -65,7 +65,8 @@ const (
 
 // eventClasses are the classes of the kinds of events, which have their colours.
 var eventClasses = map[tracer.EventKind]string{
-	tracer.EventCall: "call", tracer.EventReturn: "call", tracer.EventFault: "fault", tracer.EventInterrupt: "irq", tracer.EventSwitch: "switch",
+	tracer.EventCall: "call", tracer.EventReturn: "call", tracer.EventFault: "fault",
+	tracer.EventInterrupt: "irq", tracer.EventSwitch: "switch",
 	tracer.EventIdle: "idle", tracer.EventWake: "wake", tracer.EventLock: "lock", tracer.EventSend: "wake",
 }
 
@@ -99,7 +100,8 @@ func events(t *wire.Trace) *timeView {
 			rows[e.Thread] = in
 			if in == len(v.Rows) {
 				y := timeHead + in*timeRowHeight
-				v.Rows = append(v.Rows, timeRow{Name: rowName(e.Thread, in), Y: y + 17, Line: y + timeRowHeight/2})
+				v.Rows = append(v.Rows, timeRow{Name: rowName(e.Thread, in), Y: y + 17, Line: y +
+					timeRowHeight/2})
 			}
 		}
 		r := &v.Rows[in]
@@ -112,8 +114,8 @@ func events(t *wire.Trace) *timeView {
 		}
 		m := timeMark{X: decimal(at(e.Ago)), Top: r.Line - 6, Class: cmp.Or(eventClasses[e.Kind], "call"),
 			timeEvent: timeEvent{fmt.Sprintf("%d.%03d", e.Ago/1000, e.Ago%1000), e.What(), where, e.Thread}}
-		// What takes a time is a bar: a wait for the lock before its event; a call that blocks until its thread has its
-		// result or makes the next call, as one that was to wait starts over.
+		// What takes a time is a bar: a wait for the lock before its event; a call that blocks until its
+		// thread has its result or makes the next call, as one that was to wait starts over.
 		switch {
 		case e.Kind == tracer.EventLock:
 			from := at(e.Ago + e.B)
@@ -122,7 +124,8 @@ func events(t *wire.Trace) *timeView {
 		case e.Kind == tracer.EventCall && e.B == tracer.Unanswered:
 			until := uint64(0)
 			for j := i + 1; j < len(all); j++ {
-				if all[j].Thread == e.Thread && (all[j].Kind == tracer.EventReturn || all[j].Kind == tracer.EventCall) {
+				if all[j].Thread == e.Thread && (all[j].Kind == tracer.EventReturn ||
+					all[j].Kind == tracer.EventCall) {
 					until = all[j].Ago
 					break
 				}

@@ -76,7 +76,8 @@ func (r *Report) frames(v *traceView, t *wire.Trace) {
 			}
 			continue
 		}
-		base := frameView{Number: fmt.Sprintf("#%d", number), How: hows[f.Kind], Address: fmt.Sprintf("%#x", f.Address)}
+		base := frameView{Number: fmt.Sprintf("#%d", number), How: hows[f.Kind],
+			Address: fmt.Sprintf("%#x", f.Address)}
 		if f.Quoted && f.Address == 0 {
 			base.Address, base.How = "", "quoted"
 		}

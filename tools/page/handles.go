@@ -77,7 +77,8 @@ func (r *Report) handles(s *handle.Snapshot) *handlesView {
 				continue
 			}
 			n := min(len(g.Handles), maxKeys)
-			kind.Groups = append(kind.Groups, groupView{g, uint64(len(g.Handles)), g.Handles[0].Time, g.Handles[:n], len(g.Handles) - n})
+			kind.Groups = append(kind.Groups, groupView{g, uint64(len(g.Handles)), g.Handles[0].Time,
+				g.Handles[:n], len(g.Handles) - n})
 		}
 		v.Kinds = append(v.Kinds, kind)
 	}

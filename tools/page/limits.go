@@ -19,7 +19,8 @@ const (
 	pageWords = 8000
 	// pageStacks is how many stacks are shown in all.
 	pageStacks = 2500
-	// pageEvents is how many of the events of CPUs are shown in all, maxTimeEvents how many of a trace.
+	// pageEvents is how many of the events of CPUs are shown in all, maxTimeEvents how many of a
+	// trace.
 	pageEvents    = 6000
 	maxTimeEvents = 128
 	// maxTimeRows is how many threads have a row of their own there.

@@ -54,7 +54,8 @@ func words(t *wire.Trace, sym lookup.Resolver) []valueView {
 			all = append(all, valueView{Means: fmt.Sprintf("and %d more words", len(memory)-maxWords)})
 			break
 		}
-		all = append(all, valueView{fmt.Sprintf("%#x", at), fmt.Sprintf("0x%016x", memory[at]), meaning(t, sym, memory[at])})
+		all = append(all, valueView{fmt.Sprintf("%#x", at), fmt.Sprintf("0x%016x", memory[at]),
+			meaning(t, sym, memory[at])})
 	}
 	return all
 }

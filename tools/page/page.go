@@ -82,7 +82,8 @@ func policy() string {
 func (r *Report) HTML(w io.Writer) error {
 	v := &pageView{
 		Title: name(r.opt.Title), Notes: r.notes.all, Left: r.left, Traces: r.count,
-		Why: r.opt.Why, Waits: r.opt.Waits, Profiles: r.profiles, Snapshots: r.snapshots, Log: r.log.view(),
+		Why: r.opt.Why, Waits: r.opt.Waits, Profiles: r.profiles, Snapshots: r.snapshots,
+		Log:      r.log.view(),
 		LogTitle: fmt.Sprintf("%s lines, %s bytes", number(uint64(r.log.lines)), number(uint64(r.log.total))),
 	}
 	for _, f := range r.opt.Facts {

@@ -98,7 +98,8 @@ func New(opt Options) (*Report, error) {
 	var err error
 	r.filter, err = trace.NewFilter(nil, trace.Options{
 		Images: func() *lookup.Images { return r.opt.Images },
-		Force:  opt.Force, Foreign: true, Guess: opt.Guess, Demangle: opt.Demangle, Prefixes: true, Dir: opt.Dir,
+		Force:  opt.Force, Foreign: true, Guess: opt.Guess, Demangle: opt.Demangle, Prefixes: true,
+		Dir: opt.Dir,
 		Log: io.MultiWriter(r.opt.Log, &r.notes), OnTrace: r.trace, OnList: r.list,
 	})
 	if err != nil {

@@ -63,7 +63,8 @@ func deathOf(heads []*traceView, v *traceView) *traceView {
 		return nil
 	}
 	for _, head := range slices.Backward(heads) {
-		if head.seq == v.of && head.of == 0 && head.build == v.build && (head.Class == "before") == (v.Class == "before") {
+		if head.seq == v.of && head.of == 0 && head.build == v.build &&
+			(head.Class == "before") == (v.Class == "before") {
 			return head
 		}
 	}

@@ -67,8 +67,9 @@ var kinds = map[string]string{
 
 func (r *Report) traceView(t *wire.Trace, id int) *traceView {
 	sym := r.resolver(t)
-	v := &traceView{ID: id, Reason: visible(t.Reason, maxReason), Goroutine: t.Goroutine, Thread: t.Thread,
-		CPU: t.CPU, of: t.Of, fatal: t.Fatal(), build: t.BuildID, seq: t.Seq}
+	v := &traceView{ID: id, Reason: visible(t.Reason, maxReason), Goroutine: t.Goroutine,
+		Thread: t.Thread,
+		CPU:    t.CPU, of: t.Of, fatal: t.Fatal(), build: t.BuildID, seq: t.Seq}
 	v.Kind = kinds[t.Kind]
 	if v.Kind == "" {
 		v.Kind = name(cmp.Or(t.Kind, "Trace"))
@@ -83,7 +84,8 @@ func (r *Report) traceView(t *wire.Trace, id int) *traceView {
 	default:
 		v.Class = "asked"
 	}
-	v.listed = t.Of == 0 && t.Format == "" && t.Previous == 0 && t.Goroutine > 0 && t.Kind == tracer.KindTrace.String() && !t.Damaged
+	v.listed = t.Of == 0 && t.Format == "" && t.Previous == 0 && t.Goroutine > 0 &&
+		t.Kind == tracer.KindTrace.String() && !t.Damaged
 	if v.traceback = t.Format == foreign.FormatGo; v.listed || v.traceback {
 		v.State = goroutineState(v.Reason)
 	}
