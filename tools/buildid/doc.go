@@ -7,6 +7,7 @@
 //
 // In the order of reading:
 //
+//	folder.go  a folder of files
 //	finder.go  where files are looked for
 //	server.go  debuginfod servers
 //	cache.go   what it has sent

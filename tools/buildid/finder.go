@@ -38,7 +38,7 @@ type Finder struct {
 	mu     sync.Mutex
 	given  map[string]*symbol.File // files that were given: never closed
 	first  []*symbol.File          // the same in their order
-	dirs   []string
+	dirs   []*Folder
 	known  map[string]*entry
 	opened int
 }
@@ -65,31 +65,18 @@ func (f *Finder) Add(path string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if info.IsDir() {
-		dir := path
-		if sub := filepath.Join(path, ".build-id"); isDir(sub) {
-			dir = sub
-		}
-		f.dirs = append(f.dirs, dir)
+		f.dirs = append(f.dirs, &Folder{Root: path, ids: []string{filepath.Join(path, ".build-id")}})
 		return nil
 	}
-	file, err := symbol.Open(path)
+	file, err := Open(path)
 	if err != nil {
 		return err
-	}
-	if err := file.CanResolve(); err != nil && !file.FindsFunctions() {
-		file.Close()
-		return fmt.Errorf("%w; give the file as it was built", err)
 	}
 	if f.given[file.BuildID()] == nil {
 		f.given[file.BuildID()] = file
 	}
 	f.first = append(f.first, file)
 	return nil
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }
 
 // Given returns the files that were added one by one, in this order.
@@ -224,11 +211,11 @@ func (f *Finder) forgetFile() {
 // look looks in the folders, then at the server.
 func (f *Finder) look(ctx context.Context, id string) (*symbol.File, error) {
 	f.mu.Lock()
-	dirs := append([]string(nil), f.dirs...)
+	dirs := append([]*Folder(nil), f.dirs...)
 	f.mu.Unlock()
 	var wrong error
 	for _, dir := range dirs {
-		file, err := openIn(dir, id)
+		file, err := dir.Layout(id)
 		if file != nil {
 			return file, nil
 		}
@@ -249,41 +236,4 @@ func (f *Finder) look(ctx context.Context, id string) (*symbol.File, error) {
 		return nil, wrong
 	}
 	return nil, ErrNotFound
-}
-
-// openIn opens the file of a build ID in a folder of the layout xx/yyyy. The one that
-// resolves to lines is xx/yyyy.debug, if there are two.
-func openIn(dir, id string) (*symbol.File, error) {
-	base := filepath.Join(dir, id[:2], id[2:])
-	var wrong error = fs.ErrNotExist
-	for _, path := range []string{base + ".debug", base} {
-		file, err := open(path, id)
-		if file != nil {
-			return file, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			wrong = err
-		}
-	}
-	return nil, wrong
-}
-
-// open opens a file that has the build ID and can resolve something.
-func open(path, id string) (*symbol.File, error) {
-	file, err := symbol.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	if have := file.BuildID(); have != id {
-		file.Close()
-		if have == "" {
-			have = "no build ID"
-		}
-		return nil, fmt.Errorf("%s is of another build: %s", path, have)
-	}
-	if err := file.CanResolve(); err != nil && !file.FindsFunctions() {
-		file.Close()
-		return nil, err
-	}
-	return file, nil
 }

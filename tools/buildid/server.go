@@ -87,7 +87,8 @@ func (s *Server) Open(ctx context.Context, id string) (*symbol.File, error) {
 	if !Valid(id) {
 		return nil, ErrNotFound
 	}
-	if file, err := openIn(s.Dir, id); file != nil {
+	kept := &Folder{Root: s.Dir}
+	if file, err := kept.Layout(id); file != nil {
 		s.used(s.path(id))
 		return file, nil
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -101,7 +102,7 @@ func (s *Server) Open(ctx context.Context, id string) (*symbol.File, error) {
 		err := s.download(ctx, id, kind)
 		if err == nil {
 			var file *symbol.File
-			if file, err = open(s.path(id), id); err == nil {
+			if file, err = kept.openBuild(s.path(id), id); err == nil {
 				return file, nil
 			}
 			os.Remove(s.path(id))

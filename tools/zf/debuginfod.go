@@ -81,7 +81,7 @@ func (x *indexing) fromServer(id string) *symbol.File {
 		path, err := x.server.Get(x.ctx, id, kind)
 		if err == nil {
 			var sym *symbol.File
-			if sym, err = openIndexed(path, x); err == nil {
+			if sym, err = x.openIndexed(path); err == nil {
 				return sym
 			}
 		}

@@ -13,10 +13,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/elf"
+	"github.com/zeroframe/zeroframe/tools/buildid"
 	"github.com/zeroframe/zeroframe/tools/foreign"
 	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/symbol"
@@ -95,7 +94,7 @@ func (f *symbolizeFlags) images(l *loader) (*lookup.Images, error) {
 		}
 		add(m, m)
 	}
-	var folders []*folder
+	var folders []*buildid.Folder
 	var files []string
 	for _, path := range f.elfs {
 		info, err := os.Stat(path)
@@ -118,8 +117,8 @@ func (f *symbolizeFlags) images(l *loader) (*lookup.Images, error) {
 	}
 	for _, d := range folders {
 		// The kernel of a folder of modules is what their traces mostly are of.
-		if path := d.kernel(); path != "" {
-			if sym, err := openIndexed(path, l.indexes); err == nil {
+		if path := d.Kernel(); path != "" {
+			if sym, err := l.indexes.openIndexed(path); err == nil {
 				add(sym, sym)
 			}
 		}
@@ -148,7 +147,7 @@ func (f *symbolizeFlags) setBias(im *lookup.Images) error {
 
 // open opens an ELF file, or a file of a crash reporter.
 func (l *loader) open(path string) (lookup.Resolver, io.Closer, error) {
-	sym, err := openIndexed(path, l.indexes)
+	sym, err := l.indexes.openIndexed(path)
 	if errors.Is(err, symbol.ErrNotELF) {
 		if t, terr := symstore.Open(path); terr == nil {
 			return t, t, nil
@@ -161,7 +160,7 @@ func (l *loader) open(path string) (lookup.Resolver, io.Closer, error) {
 }
 
 // search has im find images in folders and at servers.
-func (l *loader) search(im *lookup.Images, folders []*folder) {
+func (l *loader) search(im *lookup.Images, folders []*buildid.Folder) {
 	opened := func(sym *symbol.File) lookup.Resolver {
 		if sym == nil {
 			return nil
@@ -171,12 +170,12 @@ func (l *loader) search(im *lookup.Images, folders []*folder) {
 	}
 	im.Find = func(build, module string) lookup.Resolver {
 		for _, d := range folders {
-			if sym := d.find(build, module); sym != nil {
+			if sym := findIn(d, build, module); sym != nil {
 				return opened(sym)
 			}
 		}
 		for _, d := range folders {
-			if t := symstore.Find(d.root, build); t != nil {
+			if t := symstore.Find(d.Root, build); t != nil {
 				return t
 			}
 		}
@@ -184,7 +183,7 @@ func (l *loader) search(im *lookup.Images, folders []*folder) {
 	}
 	im.File = func(path string) lookup.Resolver {
 		for _, d := range folders {
-			if sym := d.named(path); sym != nil {
+			if sym := d.Named(path); sym != nil {
 				return opened(sym)
 			}
 		}
@@ -260,7 +259,7 @@ func (x *indexing) openNamed(exe, build string) (*symbol.File, *symstore.Table, 
 		f, err = x.build(build, d)
 		return f, nil, err
 	}
-	path, oerr := d.only()
+	path, oerr := d.Only()
 	if oerr != nil {
 		return nil, nil, fmt.Errorf("%w, %w", err, oerr)
 	}
@@ -269,9 +268,9 @@ func (x *indexing) openNamed(exe, build string) (*symbol.File, *symstore.Table, 
 }
 
 // build opens the file of a build: from the folder, if it is not nil, or from a server.
-func (x *indexing) build(id string, d *folder) (*symbol.File, error) {
+func (x *indexing) build(id string, d *buildid.Folder) (*symbol.File, error) {
 	if d != nil {
-		if f := d.find(id, ""); f != nil {
+		if f := findIn(d, id, ""); f != nil {
 			return f, nil
 		}
 	}
@@ -283,33 +282,33 @@ func (x *indexing) build(id string, d *folder) (*symbol.File, error) {
 	case x.server == nil && d == nil:
 		where = "-e names a folder in which it is, or $DEBUGINFOD_URLS servers that have it"
 	case x.server == nil:
-		where = d.name + " has it not"
+		where = d.Name + " has it not"
 	}
 	return nil, fmt.Errorf("no ELF file of build %s: %s", id, where)
 }
 
 // folderOf returns the folder that path is, or what is in the package that it is; nil if it is
 // neither.
-func (x *indexing) folderOf(path string) (*folder, error) {
-	d := &folder{root: path, name: path, indexes: x}
+func (x *indexing) folderOf(path string) (*buildid.Folder, error) {
+	d := &buildid.Folder{Root: path, Name: path, Module: foreign.ModuleName, Open: x.openIndexed}
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		if !unpack.Is(path) {
 			return nil, nil
 		}
-		if d.root, err = os.MkdirTemp("", "zf-package-"); err != nil {
+		if d.Root, err = os.MkdirTemp("", "zf-package-"); err != nil {
 			return nil, err
 		}
 		if x != nil {
-			x.temp = append(x.temp, d.root)
+			x.temp = append(x.temp, d.Root)
 		}
-		if err := unpack.ELFs(path, d.root); err != nil {
+		if err := unpack.ELFs(path, d.Root); err != nil {
 			return nil, err
 		}
 	}
 	if x != nil {
 		x.folders = append(x.folders, d)
 	}
-	return d, d.list()
+	return d, d.List()
 }
 
 // clean removes what packages were unpacked to.
@@ -330,49 +329,12 @@ func (x *indexing) isTemp(path string) bool {
 	return false
 }
 
-// only returns the file that a folder is about: its only ELF file, or the Linux kernel of several.
-func (d *folder) only() (string, error) {
-	if path := d.kernel(); path != "" {
-		return path, nil
-	}
-	var all []string
-	known := map[string]bool{} // build IDs: their debug information is no file of its own
-	for i, path := range append(d.files[:len(d.files):len(d.files)], d.hidden()...) {
-		f, err := elf.Open(path)
-		if err != nil {
-			continue
-		}
-		id := f.BuildID()
-		f.Close()
-		if i < len(d.files) || !known[id] {
-			all = append(all, path)
-		}
-		known[id] = id != ""
-	}
-	const few = 5
-	switch {
-	case len(all) == 1:
-		return all[0], nil
-	case len(all) == 0:
-		return "", fmt.Errorf("and there is no ELF file in it; -e names the ELF file to resolve with")
-	}
-	list := make([]string, 0, few+1)
-	for _, path := range all {
-		if len(list) == few {
-			list = append(list, "...")
-			break
-		}
-		list = append(list, strings.TrimPrefix(strings.TrimPrefix(path, d.root), "/"))
-	}
-	return "", fmt.Errorf("and it has %d ELF files (%s): --build-id says which, or -e names it", len(all), strings.Join(list, ", "))
-}
-
 // openSymbols opens an ELF file that can resolve something.
-func openSymbols(path string) (*symbol.File, error) { return openIndexed(path, nil) }
+func openSymbols(path string) (*symbol.File, error) { return (*indexing)(nil).openIndexed(path) }
 
 // openIndexed is openSymbols for a command that uses indexes.
-func openIndexed(path string, indexes *indexing) (*symbol.File, error) {
-	sym, err := indexes.open(path)
+func (x *indexing) openIndexed(path string) (*symbol.File, error) {
+	sym, err := x.open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%w; give the image that `zf build -o FILE` wrote", err)
@@ -389,222 +351,14 @@ func openIndexed(path string, indexes *indexing) (*symbol.File, error) {
 	return sym, nil
 }
 
-// maxFolderFiles bounds the files of a folder that are looked at.
-const maxFolderFiles = 1 << 20
-
-// A folder has ELF files: below .build-id by build ID, or anywhere.
-type folder struct {
-	root    string
-	name    string   // as the user gave it; of a package its own
-	ids     []string // the folders called .build-id
-	files   []string
-	modules map[string]string   // by Linux's name: the file
-	builds  map[string]string   // by build ID: the file; nil until it is wanted
-	names   map[string][]string // by name: the files; nil until one is wanted
-	indexes *indexing
-}
-
-// list lists the folder's files.
-func (d *folder) list() error {
-	root, err := filepath.EvalSymlinks(d.root)
-	if err != nil {
-		return err
-	}
-	d.modules = make(map[string]string)
-	return filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil && path == root:
-			return err
-		case err != nil:
-			return nil // a part that we may not read is as if it were not there
-		case e.IsDir() && e.Name() == ".build-id":
-			d.ids = append(d.ids, path)
-			return fs.SkipDir // found by name
-		case !e.Type().IsRegular():
-			return nil
-		case len(d.files) == maxFolderFiles:
-			return fs.SkipAll
-		}
-		d.files = append(d.files, path)
-		if name := foreign.ModuleName(path); name != "" {
-			// The file with the debug information is the better one.
-			if d.modules[name] == "" || strings.HasSuffix(path, ".debug") && !strings.HasSuffix(d.modules[name], ".debug") {
-				d.modules[name] = path
-			}
-		}
-		return nil
-	})
-}
-
-// DebugFile makes the folder a store of debug information.
-func (d *folder) DebugFile(_ context.Context, id string) (string, error) {
-	if len(id) < 4 {
-		return "", fs.ErrNotExist
-	}
-	for _, dir := range d.roots() {
-		path := filepath.Join(dir, id[:2], id[2:]+".debug")
-		if _, err := os.Stat(path); err == nil {
-			return path, nil
-		}
-	}
-	return "", fs.ErrNotExist
-}
-
-// roots returns the folders below which files lie by their build IDs; the folder itself may be one.
-func (d *folder) roots() []string { return append(d.ids[:len(d.ids):len(d.ids)], d.root) }
-
-// hidden returns the files below the folders called .build-id.
-func (d *folder) hidden() (files []string) {
-	for _, dir := range d.ids {
-		all, _ := filepath.Glob(filepath.Join(dir, "??", "*"))
-		files = append(files, all...)
-	}
-	return files
-}
-
-// kernel returns the file that is a Linux kernel's, if there is one and no other.
-func (d *folder) kernel() string {
-	found := ""
-	for _, path := range d.files {
-		name := strings.TrimSuffix(filepath.Base(path), ".debug")
-		if name != "vmlinux" && !strings.HasPrefix(name, "vmlinux-") {
-			continue
-		}
-		if found != "" {
-			return ""
-		}
-		found = path
-	}
-	return found
-}
-
-// find opens the file of a build, or of a module; nil if there is none that can be
-// used.
-func (d *folder) find(build, module string) *symbol.File {
+// findIn opens the file of a build, or of a module, in a folder; nil if there is none that can be
+// used. The name of a build may be the beginning of one.
+func findIn(d *buildid.Folder, build, module string) *symbol.File {
 	if module != "" {
-		if path := d.modules[module]; path != "" {
-			if sym, err := openIndexed(path, d.indexes); err == nil {
-				return sym
-			}
-		}
-		return nil
+		return d.OfModule(module)
 	}
 	if part, cut := strings.CutSuffix(build, wire.PartMark); cut {
-		build = d.complete(part)
+		build = d.Complete(part)
 	}
-	if len(build) < 4 || strings.ContainsAny(build, `/\.`) { // it comes out of a trace
-		return nil
-	}
-	for _, dir := range d.roots() {
-		path := filepath.Join(dir, build[:2], build[2:])
-		for _, path := range []string{path + ".debug", path} {
-			if sym := d.openBuild(path, build); sym != nil {
-				return sym
-			}
-		}
-	}
-	if path := d.byBuild()[build]; path != "" {
-		return d.openBuild(path, build)
-	}
-	return nil
-}
-
-// named opens the file of a program or a library by the path that it has on the system that
-// ran it: of several of its name the one whose folders are most like those, and of such the
-// one with the debug information. It is nil if there is none, or no telling which.
-func (d *folder) named(path string) *symbol.File {
-	if d.names == nil {
-		d.names = make(map[string][]string)
-		for _, file := range d.files {
-			name := strings.TrimSuffix(filepath.Base(file), ".debug")
-			d.names[name] = append(d.names[name], file)
-		}
-	}
-	path = strings.ReplaceAll(strings.TrimSuffix(path, " (deleted)"), `\`, "/")
-	want := strings.Split(path, "/")
-	best, most, same := "", 0, false
-	for _, file := range d.names[strings.TrimSuffix(want[len(want)-1], ".debug")] {
-		have := strings.Split(filepath.ToSlash(strings.TrimSuffix(file, ".debug")), "/")
-		n := 0
-		for n < len(have) && n < len(want) && have[len(have)-1-n] == want[len(want)-1-n] {
-			n++
-		}
-		n *= 2
-		if strings.HasSuffix(file, ".debug") {
-			n++
-		}
-		if n > most {
-			best, most, same = file, n, false
-		} else if n == most {
-			same = true
-		}
-	}
-	if best == "" || same {
-		return nil
-	}
-	sym, err := openIndexed(best, d.indexes)
-	if err != nil {
-		return nil
-	}
-	return sym
-}
-
-// byBuild returns the files that lie anywhere, by their build IDs.
-func (d *folder) byBuild() map[string]string {
-	if d.builds == nil {
-		d.builds = make(map[string]string)
-		for _, path := range d.files {
-			if name := filepath.Ext(path); name == ".xz" || name == ".zst" || name == ".gz" {
-				continue // all modules of a kernel unpacked take minutes; they are found by name
-			}
-			if sym, err := symbol.Open(path); err == nil {
-				if id := sym.BuildID(); id != "" && d.builds[id] == "" {
-					d.builds[id] = path
-				}
-				sym.Close()
-			}
-		}
-	}
-	return d.builds
-}
-
-// complete returns the build ID that begins so, if there is one and no other.
-func (d *folder) complete(part string) string {
-	if len(part) < 4 || strings.Trim(part, "0123456789abcdef") != "" {
-		return ""
-	}
-	found := map[string]bool{}
-	for _, root := range d.roots() {
-		list, _ := os.ReadDir(filepath.Join(root, part[:2]))
-		for _, e := range list {
-			if id := part[:2] + strings.TrimSuffix(e.Name(), ".debug"); strings.HasPrefix(id, part) && !e.IsDir() {
-				found[id] = true
-			}
-		}
-	}
-	for id := range d.byBuild() {
-		if strings.HasPrefix(id, part) {
-			found[id] = true
-		}
-	}
-	if len(found) != 1 {
-		return ""
-	}
-	for id := range found {
-		return id
-	}
-	return ""
-}
-
-// openBuild opens a file if it is of the build.
-func (d *folder) openBuild(path, build string) *symbol.File {
-	sym, err := openIndexed(path, d.indexes)
-	if err != nil {
-		return nil
-	}
-	if sym.BuildID() != build {
-		sym.Close()
-		return nil
-	}
-	return sym
+	return d.Find(build)
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/ulikunitz/xz"
 
+	"github.com/zeroframe/zeroframe/tools/buildid"
+	"github.com/zeroframe/zeroframe/tools/foreign"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
@@ -189,11 +191,11 @@ func TestFolderOfModules(t *testing.T) {
 			t.Errorf("compressed, %q: status %d, %s%s; want %s", args, code, errs, compressed, out)
 		}
 	}
-	d := &folder{root: dir}
-	if err := d.list(); err != nil {
+	d := &buildid.Folder{Root: dir, Module: foreign.ModuleName, Open: buildid.Open}
+	if err := d.List(); err != nil {
 		t.Fatal(err)
 	}
-	if d.find("../../modules/vmlinux", "") != nil || d.find("", "../vmlinux") != nil {
+	if findIn(d, "../../modules/vmlinux", "") != nil || findIn(d, "", "../vmlinux") != nil {
 		t.Error("a name out of a trace leads out of the folder")
 	}
 }

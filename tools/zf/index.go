@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zeroframe/zeroframe/tools/buildid"
 	"github.com/zeroframe/zeroframe/tools/debuginfod"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
@@ -162,7 +163,7 @@ type indexing struct {
 
 	debugDir string // where debug files are; "": in the usual place
 
-	folders []*folder // set before the first file is opened
+	folders []*buildid.Folder // set before the first file is opened
 
 	failed map[string]bool // builds that a server could not send
 }
