@@ -75,7 +75,8 @@ const (
 	InterruptPort    = pc.InterruptPort    // a virtio console's message
 	InterruptShare   = pc.InterruptShare   // the message of devices that share folders
 	InterruptWake    = pc.InterruptWake    // sent by a CPU to wake another one
-	InterruptFlush   = pc.InterruptFlush   // sent by a CPU to make another drop cached page-table entries
+	// Sent by a CPU to make another drop cached page-table entries.
+	InterruptFlush = pc.InterruptFlush
 )
 
 // Time.
@@ -89,7 +90,9 @@ func CounterReference() string { return pc.CounterReference() }
 
 // CounterCheck returns what is wrong with another clock that could serve as a reference, by number;
 // more is false after the last.
-func CounterCheck(i int) (name, wrong string, hz uint64, found, more bool) { return pc.CounterCheck(i) }
+func CounterCheck(i int) (name, wrong string, hz uint64, found, more bool) {
+	return pc.CounterCheck(i)
+}
 
 // ChooseTimer takes the best timer that works, which interrupts with InterruptTimer.
 func ChooseTimer(counterHz uint64) (hz, most uint64) { return pc.ChooseTimer(counterHz) }

@@ -25,7 +25,9 @@ const MaxCPUs = amd64.MaxCPUs // the largest number of CPUs
 func CompareAndSwap(p *uint32, old, new uint32) bool { return amd64.CompareAndSwap(p, old, new) }
 
 // CompareAndSwap64 is CompareAndSwap for eight bytes, such as a page table's entry.
-func CompareAndSwap64(p *uint64, old, new uint64) bool { return amd64.CompareAndSwap64(p, old, new) }
+func CompareAndSwap64(p *uint64, old, new uint64) bool {
+	return amd64.CompareAndSwap64(p, old, new)
+}
 
 // FetchAdd atomically adds to a word and returns the old value.
 func FetchAdd(p *uint32, n uint32) (old uint32) { return amd64.FetchAdd(p, n) }
@@ -46,23 +48,24 @@ func NoteEvent(c *CPU, kind, thread, number uint32, a, b uintptr) (at uintptr) {
 func SetTrapHandler(f func(*TrapFrame)) { amd64.SetTrapHandler(f) }
 
 const (
-	TrapDivide       = amd64.VectorDE      // divide error
-	TrapDebug        = amd64.VectorDB      // debug exception: a single step
-	TrapNMI          = amd64.VectorNMI     // non-maskable interrupt
-	TrapBreakpoint   = amd64.VectorBP      // breakpoint
-	TrapOpcode       = amd64.VectorUD      // invalid opcode
-	TrapFPU          = amd64.VectorNM      // FPU not available
-	TrapDouble       = amd64.VectorDF      // double fault
-	TrapStackSegment = amd64.VectorSS      // stack fault
-	TrapProtection   = amd64.VectorGP      // general protection
-	TrapPage         = amd64.VectorPF      // page fault
-	TrapFloat        = amd64.VectorMF      // floating-point error of the old unit
-	TrapMachine      = amd64.VectorMC      // machine check
-	TrapSIMD         = amd64.VectorXM      // floating-point error
-	TrapInterrupt    = amd64.VectorIRQ     // the first interrupt; its number is the interrupt's
-	TrapCall         = amd64.VectorCall    // trap in the record of a switch of stacks
-	TrapSyscall      = amd64.VectorSyscall // trap in the record of a system call, whose number is the error
-	TrapMark         = amd64.TrapMark      // marks a TrapFrame's record, in place of a return address
+	TrapDivide       = amd64.VectorDE   // divide error
+	TrapDebug        = amd64.VectorDB   // debug exception: a single step
+	TrapNMI          = amd64.VectorNMI  // non-maskable interrupt
+	TrapBreakpoint   = amd64.VectorBP   // breakpoint
+	TrapOpcode       = amd64.VectorUD   // invalid opcode
+	TrapFPU          = amd64.VectorNM   // FPU not available
+	TrapDouble       = amd64.VectorDF   // double fault
+	TrapStackSegment = amd64.VectorSS   // stack fault
+	TrapProtection   = amd64.VectorGP   // general protection
+	TrapPage         = amd64.VectorPF   // page fault
+	TrapFloat        = amd64.VectorMF   // floating-point error of the old unit
+	TrapMachine      = amd64.VectorMC   // machine check
+	TrapSIMD         = amd64.VectorXM   // floating-point error
+	TrapInterrupt    = amd64.VectorIRQ  // the first interrupt; its number is the interrupt's
+	TrapCall         = amd64.VectorCall // trap in the record of a switch of stacks
+	// Trap in the record of a system call, whose number is the error.
+	TrapSyscall = amd64.VectorSyscall
+	TrapMark    = amd64.TrapMark // marks a TrapFrame's record, in place of a return address
 )
 
 // FrameOf returns the TrapFrame that contains the record.
@@ -139,7 +142,8 @@ func EntryBounds() (lo, hi uintptr) { return amd64.EntryBounds() }
 
 // AtEntry tells how a walk passes an exact pc of a CPU in the entry code; a and b are
 // EntryRegisters'.
-func AtEntry(c *CPU, pc, sp, bp, ax, cx uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
+func AtEntry(c *CPU, pc, sp, bp, ax, cx uintptr,
+	load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
 	return amd64.AtEntry(c, pc, sp, bp, ax, cx, load)
 }
 

@@ -53,7 +53,8 @@ func (i *Info) readFramebuffer(p uintptr) {
 		return
 	}
 	size := uint64(f.Pitch) * uint64(f.Height)
-	i.hasScreen = f.Addr != 0 && f.Addr+size > f.Addr && size > 0 && perLine > 0 && perLine <= uint64(f.Pitch)
+	i.hasScreen = f.Addr != 0 && f.Addr+size > f.Addr && size > 0 && perLine > 0 &&
+		perLine <= uint64(f.Pitch)
 }
 
 // colors reads where colours are, and reports whether that is possible.

@@ -186,7 +186,8 @@ func (b *stackBuilder) environment() {
 	}
 	if !given("GOMEMLIMIT=") {
 		var digits [tracer.MaxDigits]byte
-		b.string("GOMEMLIMIT=", digits[tracer.Digits(&digits, mem.FreeFrames()*arch.PageSize/100*memoryShare, 10):])
+		b.string("GOMEMLIMIT=",
+			digits[tracer.Digits(&digits, mem.FreeFrames()*arch.PageSize/100*memoryShare, 10):])
 	}
 }
 

@@ -42,7 +42,8 @@ func findNetwork() {
 // addPlaces reads where the devices that are not on PCI are. Early context.
 func addPlaces() {
 	const place = "virtio_mmio.device"
-	for value, line, ok := option.Next(option.Line(), place); ok; value, line, ok = option.Next(line, place) {
+	for value, line, ok := option.Next(option.Line(), place); ok; value, line, ok = option.Next(line,
+		place) {
 		if wrong := virtio.AddPlace(value); wrong != "" {
 			option.Ignored(place, value, wrong)
 		}

@@ -29,12 +29,12 @@
 // The packages, from below. Imports go to the left and upwards:
 //
 //	option image goinfo clock       the command line; the image; the Go runtime's structures; time
-//	mem thread stack                frames and page tables; threads; the table of stacks and the walker
+//	mem thread stack                frames and page tables; threads; the table of stacks, the walker
 //	dev/ console tty crashlog       drivers; the console; the terminal; the crash record in RAM
 //	smp                             the other CPUs
 //	vfs linux net/                  files; system calls; log and traces by network
 //	observe/                        handles, profile, probes, and the stream that carries them
-//	fault                           from a trap to the last byte of its trace: doc.go there is the map
+//	fault                           from a trap to the last byte of its trace; see its doc.go
 //	monitor                         the prompt
 //	memdump secret                  the memory of a dead machine, and what is hidden in it
 //	crashlab                        a program with every way to crash

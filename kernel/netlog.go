@@ -40,9 +40,11 @@ func startNetconsole() {
 	}
 	given, _ := option.Value("netconsole")
 	if !nic.Up() {
-		wrong := "there is no network card with a driver (" + nic.Families + "); under QEMU add one with zf run -net virtio"
+		wrong := "there is no network card with a driver (" + nic.Families +
+			"); under QEMU add one with zf run -net virtio"
 		if c.Card != (netconsole.Hardware{}) {
-			wrong = "no network card with a driver (" + nic.Families + ") has the hardware address behind the first /; leave it out to take any"
+			wrong = "no network card with a driver (" + nic.Families +
+				") has the hardware address behind the first /; leave it out to take any"
 		}
 		option.Ignored("netconsole", given, wrong)
 		return

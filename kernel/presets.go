@@ -81,7 +81,8 @@ func storeRecord(found crashlog.State) {
 				off += writeRecord(id, b, off, now)
 			}
 			entries := crashlog.Bytes(crashlog.CPUs)
-			for lines, rest, _, ok := crashlog.Entry(entries); ok; lines, rest, _, ok = crashlog.Entry(rest) {
+			lines, rest, _, ok := crashlog.Entry(entries)
+			for ; ok; lines, rest, _, ok = crashlog.Entry(rest) {
 				off += writeRecord(id, lines, off, now)
 			}
 			writeRecord(id, crashlog.Bytes(crashlog.Console), off, now)

@@ -33,7 +33,8 @@ const firstTables = 4 << 30
 func framebuffer() (f boot.Framebuffer, ok bool) {
 	f, ok = info.Framebuffer()
 	for i := range info.Regions() {
-		if r := &info.Regions()[i]; ok && r.Usable && f.Addr < r.Hi && f.Addr+uint64(f.Pitch)*uint64(f.Height) > r.Lo {
+		if r := &info.Regions()[i]; ok && r.Usable && f.Addr < r.Hi &&
+			f.Addr+uint64(f.Pitch)*uint64(f.Height) > r.Lo {
 			ok = false
 		}
 	}
@@ -66,7 +67,8 @@ func chooseConsole() {
 	}
 	if !findScreen() {
 		if onScreen {
-			option.Ignored("console", how, "there is no screen: the loader has set up none, and no VGA is in text mode")
+			option.Ignored("console", how,
+				"there is no screen: the loader has set up none, and no VGA is in text mode")
 		}
 		serial, onScreen = true, false
 	} else if !serial {
@@ -90,7 +92,8 @@ func findScreen() bool {
 	case ok && f.Kind == boot.Text:
 		return screen.Text(arch.Virtual(uintptr(f.Addr)), uintptr(f.Pitch), int(f.Width), int(f.Height))
 	case ok && f.Kind == boot.RGB:
-		return screen.Pixels(arch.Virtual(uintptr(f.Addr)), uintptr(f.Pitch), int(f.Width), int(f.Height), int(f.BPP),
+		return screen.Pixels(arch.Virtual(uintptr(f.Addr)), uintptr(f.Pitch), int(f.Width), int(f.Height),
+			int(f.BPP),
 			screen.Field(f.Red), screen.Field(f.Green), screen.Field(f.Blue))
 	case ok || !arch.HasTextScreen():
 		return false
@@ -121,9 +124,11 @@ func findPort() {
 	switch {
 	case !given || !ascii.Same(how, "virtio"):
 	case !console.Present():
-		option.Ignored("console", how, "there is no serial port (COM1), which says where the text goes on")
+		option.Ignored("console", how,
+			"there is no serial port (COM1), which says where the text goes on")
 	case !port.Init():
-		option.Ignored("console", how, "there is no virtio console; under QEMU add one with zf run -console virtio")
+		option.Ignored("console", how,
+			"there is no virtio console; under QEMU add one with zf run -console virtio")
 	default:
 		port.Keep()
 		console.UsePort(port.Send, port.Flush, port.Receive)

@@ -27,7 +27,8 @@ func mountShares() {
 	if share.Count() > 0 {
 		fault.OnInterrupt(arch.InterruptShare, linux.Shared)
 	}
-	for value, line, ok := option.Next(option.Line(), "share"); ok; value, line, ok = option.Next(line, "share") {
+	for value, line, ok := option.Next(option.Line(), "share"); ok; value, line, ok = option.Next(line,
+		"share") {
 		if wrong := mountShare(value); wrong != "" {
 			option.Ignored("share", value, wrong)
 		}

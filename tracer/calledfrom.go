@@ -60,7 +60,8 @@ func codeOf(fn any) uintptr {
 		kindFunc   = 19
 	)
 	words := (*[2]uintptr)(unsafe.Pointer(&fn))
-	if words[0] == 0 || words[1] == 0 || *(*uint8)(pointer(words[0] + kindOffset))&kindMask != kindFunc {
+	if words[0] == 0 || words[1] == 0 ||
+		*(*uint8)(pointer(words[0] + kindOffset))&kindMask != kindFunc {
 		return 0
 	}
 	return *(*uintptr)(pointer(words[1]))
@@ -160,7 +161,8 @@ func called(t *PCTable, name []byte) bool {
 // isOwn reports whether name is one of the functions of this package through which a caller asks.
 func isOwn(name []byte) bool {
 	for _, own := range [...]string{"called", "CalledFrom", "CalledFromName", "Dump"} {
-		if n := len(name) - len(own); n > len(ownPackage) && sameBytes(name[n:], own) && sameBytes(name[n-len(ownPackage):n], ownPackage) {
+		if n := len(name) - len(own); n > len(ownPackage) && sameBytes(name[n:], own) &&
+			sameBytes(name[n-len(ownPackage):n], ownPackage) {
 			return true
 		}
 	}

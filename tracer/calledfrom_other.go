@@ -6,6 +6,8 @@ package tracer
 
 func startHere() (from uintptr) { return 0 }
 
-func callers(pcs *[pieceFrames]uintptr, from, text, end uintptr) (n int, next uintptr) { return 0, 0 }
+func callers(pcs *[pieceFrames]uintptr, from, text, end uintptr) (n int, next uintptr) {
+	return 0, 0
+}
 
 func ownTables() (text, lo, hi uintptr) { return 0, 0, 0 }

@@ -157,7 +157,8 @@ func (c *packer) remember(v uintptr) {
 }
 
 // packBegin begins a trace.
-func (w *Writer) packBegin(seq uint32, kind TraceKind, ctx Context, thread uint32, goroutine uint64, build []byte) {
+func (w *Writer) packBegin(seq uint32, kind TraceKind, ctx Context, thread uint32, goroutine uint64,
+	build []byte) {
 	c := &w.c
 	whole := !c.finished || seq != c.seq+1 || seq%WholeEvery == 1
 	if whole {

@@ -49,7 +49,8 @@ func (w *Writer) packStack(s *Stack) {
 		name++
 	}
 	flags |= when(i == c.rowSent, RowNext) | when(s.Lo == c.rowHi+RowGap, RowBehind) |
-		when(now.size == c.rowSize, RowSize) | when(s.Used == 0, RowUnused) | when(s.Limit == c.rowLimit, RowLimit)
+		when(now.size == c.rowSize, RowSize) | when(s.Used == 0, RowUnused) |
+		when(s.Limit == c.rowLimit, RowLimit)
 	switch {
 	case flags&RowName == 0:
 		w.rec(RecStack)

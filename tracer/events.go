@@ -25,21 +25,24 @@ type EventKind uint8
 
 // The kinds of events, and what Number, A and B are.
 const (
-	EventCall      EventKind = 1 + iota // system call: its number, first argument, result (Unanswered: none yet)
-	EventReturn                         // end of a system call that began long ago: its number, result
-	EventFault                          // exception: vector and error code << 8, pc, address of a page fault
-	EventInterrupt                      // vector, pc
-	EventSwitch                         // a thread got the CPU: its number, pc
-	EventIdle                           // nothing to do
-	EventWake                           // a thread became ready: its number
-	EventLock                           // the CPU waited for the kernel lock: gate, pc, nanoseconds
-	EventSend                           // an interrupt for another CPU: vector, number of the CPU
+	// System call: its number, first argument, result (Unanswered: none yet).
+	EventCall   EventKind = 1 + iota
+	EventReturn           // end of a system call that began long ago: its number, result
+	// Exception: vector and error code << 8, pc, address of a page fault.
+	EventFault
+	EventInterrupt // vector, pc
+	EventSwitch    // a thread got the CPU: its number, pc
+	EventIdle      // nothing to do
+	EventWake      // a thread became ready: its number
+	EventLock      // the CPU waited for the kernel lock: gate, pc, nanoseconds
+	EventSend      // an interrupt for another CPU: vector, number of the CPU
 )
 
 // Unanswered is B of a system call without a result.
 const Unanswered = 1 << 63
 
-var eventNames = [...]string{"", "call", "return", "fault", "interrupt", "switch", "idle", "wake", "lock", "send"}
+var eventNames = [...]string{"", "call", "return", "fault", "interrupt", "switch", "idle", "wake",
+	"lock", "send"}
 
 // eventFields are the names of Number, A and B by kind; "" is none.
 var eventFields = [...][3]string{

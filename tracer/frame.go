@@ -207,4 +207,5 @@ const (
 // String returns the context's name on the wire.
 func (c Context) String() string { return nameOf(contextNames[:], uint8(c)) }
 
-var contextNames = [...]string{ContextEarly: "early", ContextKernel: "kernel", ContextGoroutine: "goroutine"}
+var contextNames = [...]string{ContextEarly: "early", ContextKernel: "kernel",
+	ContextGoroutine: "goroutine"}

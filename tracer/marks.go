@@ -207,7 +207,8 @@ const stackGranule = 2048
 // be at the same distance from a stack's end. last is the record of the function, or 0. It reports
 // whether the walk goes on at p.
 func (w *Walker) atMoved(p *place, cur int, fp, last uintptr) (goOn bool) {
-	if cur == NoStack || last == 0 || w.N < 2 || w.SPDelta == nil || w.Plain || w.Arch.or().LinkRegister {
+	if cur == NoStack || last == 0 || w.N < 2 || w.SPDelta == nil || w.Plain ||
+		w.Arch.or().LinkRegister {
 		return false
 	}
 	caller := &w.Frames[w.N-1]

@@ -24,7 +24,8 @@ func (w *Writer) beginDigest(kind TraceKind, ctx Context, thread uint32, gorouti
 // is frame 0's address. If it may, then Reason, Cause, Mem, Frame and Stop compare instead of
 // writing, until Repeat. It returns false in forms other than Compact, and if the kernel ends with
 // the trace.
-func (w *Writer) Compare(seq uint32, kind TraceKind, ctx Context, thread uint32, goroutine uint64, pc uintptr) bool {
+func (w *Writer) Compare(seq uint32, kind TraceKind, ctx Context, thread uint32, goroutine uint64,
+	pc uintptr) bool {
 	c := &w.c
 	if w.Form != Compact || kind != KindNMI && kind != KindTrace ||
 		!c.finished || seq != c.seq+1 || seq%WholeEvery == 1 || pc != c.first {

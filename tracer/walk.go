@@ -259,7 +259,8 @@ func (w *Walker) caller(p *place) (above uintptr, goOn bool) {
 		}
 		return p.sp, false
 	}
-	if p.kind == RA && !w.Plain && w.inText(p.pc) && slot-p.sp >= 8 && !w.holds(p.stack, p.fp&^7) && w.moved(p.stack, p.fp, slot-8) {
+	if p.kind == RA && !w.Plain && w.inText(p.pc) && slot-p.sp >= 8 && !w.holds(p.stack, p.fp&^7) &&
+		w.moved(p.stack, p.fp, slot-8) {
 		p.fp = slot - 8 // see atMoved
 		w.Frames[w.N-1].FP = p.fp
 	}
@@ -319,7 +320,9 @@ func (w *Walker) trap(p *place, rec uintptr) bool {
 	if w.restorer(p) {
 		w.N--
 	}
-	return w.interrupted(p, rec, &Interrupted{uint32(v[trapVector/8]), uint32(v[trapError/8]), v[t.PC/8], v[t.SP/8], v[0], v[t.LR/8]})
+	return w.interrupted(p, rec,
+		&Interrupted{uint32(v[trapVector/8]), uint32(v[trapError/8]), v[t.PC/8], v[t.SP/8], v[0],
+			v[t.LR/8]})
 }
 
 // interrupted sets p to the place that a trap interrupted. rec is the address of the trap's record,
@@ -344,7 +347,8 @@ func (w *Walker) interrupted(p *place, rec uintptr, at *Interrupted) bool {
 		w.Unknown(rec, at.SP)
 		stack = w.locate(at.SP, at.FP)
 	}
-	*p = place{kind: kind, pc: at.PC, sp: at.SP, fp: at.FP, lr: at.LR, stack: stack, rec: rec, floor: floor}
+	*p = place{kind: kind, pc: at.PC, sp: at.SP, fp: at.FP, lr: at.LR, stack: stack, rec: rec,
+		floor: floor}
 	return true
 }
 

@@ -345,7 +345,8 @@ const (
 // StackNames are the usual names of stacks, in the order of the compact form's numbers. A number
 // follows those that end in a dot.
 var StackNames = [...]string{
-	"boot", "pf", "exc", "irq", "df", "nmi", "mc", "debug", "panic", "nested", "kernel", "g", "g0", "gsignal", "g0.", "sig.",
+	"boot", "pf", "exc", "irq", "df", "nmi", "mc", "debug", "panic", "nested", "kernel", "g", "g0",
+	"gsignal", "g0.", "sig.",
 }
 
 // VectorName returns the mnemonic of an exception vector (Intel SDM Vol. 3, table 6-1), "IRQ" for

@@ -44,7 +44,8 @@ type Writer struct {
 
 // Begin starts a trace. thread and goroutine are the numbers of what ran, goroutine 0 if none ran;
 // build is the GNU build ID; textLo and textHi bound the text, for the markup form.
-func (w *Writer) Begin(seq uint32, kind TraceKind, ctx Context, thread uint32, goroutine uint64, build []byte, textLo, textHi uintptr) {
+func (w *Writer) Begin(seq uint32, kind TraceKind, ctx Context, thread uint32, goroutine uint64,
+	build []byte, textLo, textHi uintptr) {
 	w.crc, w.lines = ^uint32(0), 0
 	w.textLo, w.textSize = textLo, textHi-textLo
 	if w.Form >= Compact {

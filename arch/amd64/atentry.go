@@ -33,7 +33,8 @@ func EntryBounds() (lo, hi uintptr) {
 	enter, _, hi1 := entryCode()
 	vectors, entry, _, _, _, fpu := entryAddrs()
 	stackLo, stackHi := onStackCode()
-	return min(enter, entry, vectors, stackLo), max(hi1, fpu+fpuEntrySize, vectors+256*vectorStub, stackHi)
+	return min(enter, entry, vectors, stackLo),
+		max(hi1, fpu+fpuEntrySize, vectors+256*vectorStub, stackHi)
 }
 
 // Lengths of functions of trap_amd64.s in bytes, and of their parts.
@@ -63,7 +64,8 @@ func EntryRegistersAt(record uintptr, load func(uintptr) (uintptr, bool)) (a, b 
 
 // AtEntry tells how a walk passes an exact pc of a CPU, with these values of RSP, RBP, RAX and RCX
 // there. load reads the word at an address, and returns false if it cannot. Kernel context.
-func AtEntry(c *CPU, pc, sp, bp, ax, cx uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
+func AtEntry(c *CPU, pc, sp, bp, ax, cx uintptr,
+	load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
 	enter, resume, end := entryCode()
 	vectors, entry, leave, ret, nmi, fpu := entryAddrs()
 	stackLo, stackHi := onStackCode()
@@ -154,7 +156,8 @@ func (c *CPU) atSyscall(sp, bp, ax, cx uintptr) (i Interrupted, s EntryState) {
 }
 
 // atResume is AtEntry for resume.
-func (c *CPU) atResume(sp uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
+func (c *CPU) atResume(sp uintptr,
+	load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
 	if sp-c.resumed >= unsafe.Sizeof(TrapFrame{}) {
 		return i, NoEntry // still on the kernel's stack
 	}
@@ -182,7 +185,8 @@ func pushed(rip, bp uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted,
 }
 
 // gate reads what the CPU pushed: RIP, CS, RFLAGS, RSP, SS, with RIP at the address rip.
-func gate(i Interrupted, rip, bp uintptr, load func(uintptr) (uintptr, bool)) (Interrupted, EntryState) {
+func gate(i Interrupted, rip, bp uintptr,
+	load func(uintptr) (uintptr, bool)) (Interrupted, EntryState) {
 	pc, ok := load(rip)
 	sp, ok2 := load(rip + 24)
 	if !ok || !ok2 {

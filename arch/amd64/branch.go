@@ -136,7 +136,8 @@ func readBranchCPU() (c branchCPU) {
 func (c *branchCPU) records() (r branchRecords) {
 	switch {
 	case c.amd && c.amdRecords != 0:
-		return branchRecords{format: branchAMD, n: min(c.amdRecords, MaxBranches), from: msrAMDBranchFrom, to: msrAMDBranchFrom + 1,
+		return branchRecords{format: branchAMD, n: min(c.amdRecords, MaxBranches), from: msrAMDBranchFrom,
+			to:   msrAMDBranchFrom + 1,
 			step: 2, control: msrAMDDebugExtended, on: 1 << 6, keep: true, selects: msrAMDBranchSelect}
 	case c.intel && c.arch&0xff != 0:
 		// Bit n of the lowest byte: there may be 8 (n+1) records. Turned on for the kernel's ring
@@ -336,12 +337,14 @@ func FakeBranches(room *[FakeBranchMSRs]FakeMSR, all []Branch) {
 	const first = MaxBranches - 3 // the top, where the ring has wrapped
 	top := uint32(first - 1)
 	for i := range uint32(MaxBranches) {
-		room[3*i], room[3*i+1], room[3*i+2] = FakeMSR{branches.from + i, 0}, FakeMSR{branches.to + i, 0}, FakeMSR{branches.info + i, 0}
+		room[3*i], room[3*i+1], room[3*i+2] = FakeMSR{branches.from + i, 0}, FakeMSR{branches.to + i, 0},
+			FakeMSR{branches.info + i, 0}
 	}
 	for i := range all {
 		top = uint32(first+i) % MaxBranches
 		b := &all[i]
-		room[3*top].Value, room[3*top+1].Value, room[3*top+2].Value = uint64(b.From), uint64(b.To), uint64(b.Cycles)
+		room[3*top].Value, room[3*top+1].Value, room[3*top+2].Value = uint64(b.From), uint64(b.To),
+			uint64(b.Cycles)
 		if b.Missed {
 			room[3*top+2].Value |= 1 << 63
 		}

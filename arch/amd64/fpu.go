@@ -81,7 +81,8 @@ func (f *TrapFrame) Repaired() bool {
 		f.PC = enter // the test of callReady did not read the record
 		return true
 	}
-	if f.Trap == VectorPF || f.Trap == VectorGP || c.repairs == enough || f.Trap == VectorUD && !inEntry(f.PC) || !f.InKernel() {
+	if f.Trap == VectorPF || f.Trap == VectorGP || c.repairs == enough ||
+		f.Trap == VectorUD && !inEntry(f.PC) || !f.InKernel() {
 		return false
 	}
 	c.repairs++
@@ -121,7 +122,8 @@ func MarkFPU(a uintptr) bool {
 	if xsaveMask == 0 {
 		return false
 	}
-	m.magic, m.size, m.features, m.stateSize = magic1, xsaveSize+magic2Size, uint64(xsaveMask), xsaveSize
+	m.magic, m.size, m.features, m.stateSize = magic1, xsaveSize+magic2Size, uint64(xsaveMask),
+		xsaveSize
 	*(*uint32)(Pointer(a + uintptr(xsaveSize))) = magic2
 	return true
 }
@@ -129,7 +131,8 @@ func MarkFPU(a uintptr) bool {
 // FPUMarked reports whether the save area at a continues after FXSAVE's bytes.
 func FPUMarked(a uintptr) bool {
 	m := (*frameMark)(Pointer(a + frameMarkAt))
-	return xsaveMask != 0 && m.magic == magic1 && m.size == xsaveSize+magic2Size && m.stateSize == xsaveSize
+	return xsaveMask != 0 && m.magic == magic1 && m.size == xsaveSize+magic2Size &&
+		m.stateSize == xsaveSize
 }
 
 // FPUFirst is the number of bytes of a save area that exist on every CPU.

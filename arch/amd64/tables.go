@@ -163,5 +163,6 @@ func (c *CPU) SetIST(slot int, lo, top uintptr) {
 func (c *CPU) IST(slot int) (lo, top uintptr) {
 	i := tssIST + 2*(slot-1)
 	t := c.tables()
-	return c.istGuard[slot] - StackGuard, uintptr(uint64(t.tss[i])|uint64(t.tss[i+1])<<32) + unsafe.Sizeof(landing{})
+	return c.istGuard[slot] - StackGuard, uintptr(uint64(t.tss[i])|uint64(t.tss[i+1])<<32) +
+		unsafe.Sizeof(landing{})
 }

@@ -60,8 +60,9 @@ const (
 )
 
 // verdictText is [CounterCheck]'s text for each verdict. Never written.
-var verdictText = [...]string{notThere: "is not there", still: "stands still", impossible: "names an impossible period",
-	uneven: "counts unevenly", says: "says", agrees: "", taken: ""}
+var verdictText = [...]string{notThere: "is not there", still: "stands still",
+	impossible: "names an impossible period",
+	uneven:     "counts unevenly", says: "says", agrees: "", taken: ""}
 
 // Set once at boot.
 var (
@@ -303,7 +304,8 @@ func (m *machine) agree(a, b, c *point) (even [refNone]bool, all bool) {
 		if !m.counts[r] {
 			continue
 		}
-		even[r] = steady(b[r].tsc-a[r].tsc, ticks(r, a[r].count, b[r].count), c[r].tsc-b[r].tsc, ticks(r, b[r].count, c[r].count)) &&
+		even[r] = steady(b[r].tsc-a[r].tsc, ticks(r, a[r].count, b[r].count), c[r].tsc-b[r].tsc,
+			ticks(r, b[r].count, c[r].count)) &&
 			(r != refAPIC || c[r].count != 1<<32-1) // it has run out
 		all = all && even[r]
 	}

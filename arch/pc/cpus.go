@@ -140,7 +140,8 @@ func (l *cpuList) byACPI(root uintptr) {
 		return
 	}
 	table, size := uintptr(le32(b[rsdt:])), uintptr(4)
-	if long := bytesAt(root, longSize); b[revision] >= 2 && long != nil && sum(long) == 0 && le64(long[xsdt:]) != 0 {
+	if long := bytesAt(root, longSize); b[revision] >= 2 && long != nil && sum(long) == 0 &&
+		le64(long[xsdt:]) != 0 {
 		table, size = uintptr(le64(long[xsdt:])), 8
 	}
 	list, seen := tableAt(table, "RSDT", "XSDT"), false
@@ -215,7 +216,8 @@ func (l *cpuList) readPointerMP(b []byte) {
 	}
 	a := uintptr(le32(b[table:]))
 	if h := bytesAt(a, head); h != nil && hasName(h, "PCMP") {
-		if t := bytesAt(a, max(head, uintptr(h[length])|uintptr(h[length+1])<<8)); t != nil && sum(t) == 0 {
+		if t := bytesAt(a, max(head, uintptr(h[length])|uintptr(h[length+1])<<8)); t != nil &&
+			sum(t) == 0 {
 			l.readMP(t[head:])
 		}
 	}

@@ -92,7 +92,8 @@ func InitAlarm(mapped bool) bool {
 		return false
 	}
 	hz, _ := hpetHz()
-	if hz == 0 || amd64.Load32(hpetRegister(hpetID))&replaces == 0 || amd64.Load32(hpetRegister(hpetTimer))&wide == 0 {
+	if hz == 0 || amd64.Load32(hpetRegister(hpetID))&replaces == 0 ||
+		amd64.Load32(hpetRegister(hpetTimer))&wide == 0 {
 		return false
 	}
 	// It replaces the PIT, which may have a shot under way (see pitStop).

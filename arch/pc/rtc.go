@@ -82,7 +82,8 @@ func (r *RTC) Unix() (seconds int64, ok bool) {
 	} else {
 		year += 1900
 	}
-	if sec > 59 || min > 59 || h > 23 || month < 1 || month > 12 || day < 1 || day > daysIn(month, year) {
+	if sec > 59 || min > 59 || h > 23 || month < 1 || month > 12 || day < 1 ||
+		day > daysIn(month, year) {
 		return 0, false
 	}
 	return (daysSince1970(year, month, day)*24+h)*3600 + min*60 + sec, true

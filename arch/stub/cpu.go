@@ -88,7 +88,8 @@ func Resume(f *TrapFrame, fpu uintptr, control uint64) { panic(stub) }
 
 func EntryBounds() (lo, hi uintptr) { panic(stub) }
 
-func AtEntry(c *CPU, pc, sp, bp, ax, cx uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
+func AtEntry(c *CPU, pc, sp, bp, ax, cx uintptr,
+	load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
 	panic(stub)
 }
 
@@ -99,7 +100,9 @@ const (
 
 func EntryRegisters(r []uintptr) (a, b uintptr) { panic(stub) }
 
-func EntryRegistersAt(record uintptr, load func(uintptr) (uintptr, bool)) (a, b uintptr) { panic(stub) }
+func EntryRegistersAt(record uintptr, load func(uintptr) (uintptr, bool)) (a, b uintptr) {
+	panic(stub)
+}
 
 const (
 	RegisterPC    = 0

@@ -115,7 +115,8 @@ const (
 	stageAt = "\xe0\x0f" // boot.APStage
 )
 
-const _ = uint(boot.APStage-0xfe0) + uint(0xfe0-boot.APStage) + uint(boot.AP16-1) + uint(boot.AP64-3)
+const _ = uint(boot.APStage-0xfe0) + uint(0xfe0-boot.APStage) + uint(boot.AP16-1) +
+	uint(boot.AP64-3)
 
 // startKind returns the row of that kind, or nil.
 func startKind(kind []byte) *startCrash {

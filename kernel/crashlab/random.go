@@ -315,11 +315,13 @@ func (m *image) justified(f, b *tracer.Frame, i int) bool {
 		return rule == tracer.RuleExact && holds(f.SP-8, f.Addr)
 	case f.Kind != tracer.RA || f.Addr-w.TextLo >= w.TextHi-w.TextLo:
 		return false
-	case b.FP%8 == 0 && f.Stack >= 0 && b.FP-w.Stacks[f.Stack].Lo < w.Stacks[f.Stack].Size() && holds(b.FP+8, f.Addr):
+	case b.FP%8 == 0 && f.Stack >= 0 && b.FP-w.Stacks[f.Stack].Lo < w.Stacks[f.Stack].Size() &&
+		holds(b.FP+8, f.Addr):
 		return f.Stack == b.Stack || rule == tracer.RuleSwitch
 	}
 	// The first frame of a place: where the tables say, or at the top of the stack.
-	if i > 1 && b.Kind == tracer.RA && w.Frames[i-2].Kind != tracer.Trap && m.ruleOf(&w.Frames[i-2]) != tracer.RuleSaved {
+	if i > 1 && b.Kind == tracer.RA && w.Frames[i-2].Kind != tracer.Trap &&
+		m.ruleOf(&w.Frames[i-2]) != tracer.RuleSaved {
 		return false
 	}
 	slot, pc := b.SP, b.Addr
@@ -349,7 +351,8 @@ func (m *image) captures(seed uint64) {
 	at := fp
 	for i := range capture.N {
 		rec := &capture.Records[i]
-		if !s.Contains(at) || !holds(at, rec.FP) || !holds(at+8, rec.RA) || rec.RA-m.w.TextLo >= m.w.TextHi-m.w.TextLo {
+		if !s.Contains(at) || !holds(at, rec.FP) || !holds(at+8, rec.RA) ||
+			rec.RA-m.w.TextLo >= m.w.TextHi-m.w.TextLo {
 			m.fail(seed, "a record was captured that is none", i)
 			return
 		}

@@ -124,7 +124,8 @@ func writeBranches(d *Details) {
 	}
 	for i := range numBranches {
 		b := &lastBranches[i]
-		v := tracer.Branch{From: uint64(b.From), To: uint64(b.To), Cycles: uint32(b.Cycles), Missed: b.Missed}
+		v := tracer.Branch{From: uint64(b.From), To: uint64(b.To), Cycles: uint32(b.Cycles),
+			Missed: b.Missed}
 		if writer.Form >= tracer.Compact {
 			branchWords = v.Words()
 			writer.Mem(tracer.BranchMark+uintptr(i)*tracer.BranchWords*8, branchWords[:])

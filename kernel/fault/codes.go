@@ -131,7 +131,8 @@ func showCode() {
 		drawing = true
 		trace := c.bytes[t.at:][:t.n]
 		crc := c.bytes[t.at+t.n:][:crcBytes]
-		if c.code.Part(t.plan, i, trace, uint32(crc[0])<<24|uint32(crc[1])<<16|uint32(crc[2])<<8|uint32(crc[3])) {
+		if c.code.Part(t.plan, i, trace,
+			uint32(crc[0])<<24|uint32(crc[1])<<16|uint32(crc[2])<<8|uint32(crc[3])) {
 			screen.DrawCode(&c.code)
 		}
 		drawing = false

@@ -67,7 +67,8 @@ func takeMachine(f *arch.TrapFrame, fp uintptr) {
 // awaitStop waits until the CPU that died first stops this one. It returns if that takes too long.
 func awaitStop(first uint32) {
 	for began := clock.Now(); clock.Now()-began < takeWait; arch.Pause() {
-		if clock.Now()-began > doubtWait && (first >= percpu.Count() || percpu.At(first).State.Now() != percpu.Dying) {
+		if clock.Now()-began > doubtWait &&
+			(first >= percpu.Count() || percpu.At(first).State.Now() != percpu.Dying) {
 			return
 		}
 	}
@@ -317,8 +318,10 @@ func (d *Details) onTheWay(addr uintptr) bool {
 			continue
 		}
 		switch v := t.Vector; {
-		case v >= arch.TrapInterrupt, v == arch.TrapNMI, v == arch.TrapDebug, v == arch.TrapBreakpoint, v == arch.TrapFPU:
-		case in.Stack < 0 || int(in.Stack) >= stack.Count: // a thread's stack, where the fault may become a signal
+		case v >= arch.TrapInterrupt, v == arch.TrapNMI, v == arch.TrapDebug, v == arch.TrapBreakpoint,
+			v == arch.TrapFPU:
+		// A thread's stack, where the fault may become a signal.
+		case in.Stack < 0 || int(in.Stack) >= stack.Count:
 		case tracer.Fixup(t.Addr) != 0 || arch.UserFixup(t.Addr) != 0:
 		default:
 			d.Cause, d.vector, d.code, d.at, d.addr = true, v, t.Error, t.Addr, addr

@@ -68,12 +68,14 @@ func writeEvents(d *Details) {
 	for i := n; i > 0; i-- {
 		e, _ := r.EventBefore(i - 1)
 		ago := clock.Nanos(diedAt - min(e.When, diedAt))
-		v := tracer.Event{Ago: ago, Kind: tracer.EventKind(e.Kind), Thread: uint32(e.Thread), Number: e.Number, A: uint64(e.A), B: uint64(e.B)}
+		v := tracer.Event{Ago: ago, Kind: tracer.EventKind(e.Kind), Thread: uint32(e.Thread),
+			Number: e.Number, A: uint64(e.A), B: uint64(e.B)}
 		if v.Kind == tracer.EventLock {
 			v.B = clock.Nanos(v.B)
 		}
 		if writer.Form >= tracer.Compact {
-			eventWords = [...]uintptr{uintptr(v.Ago), uintptr(v.Kind) | uintptr(v.Thread)<<8 | uintptr(v.Number)<<32, uintptr(v.A), uintptr(v.B)}
+			eventWords = [...]uintptr{uintptr(v.Ago), uintptr(v.Kind) | uintptr(v.Thread)<<8 |
+				uintptr(v.Number)<<32, uintptr(v.A), uintptr(v.B)}
 			writer.Mem(tracer.EventMark+uintptr(n-i)*tracer.EventWords*8, eventWords[:])
 			continue
 		}

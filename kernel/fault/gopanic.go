@@ -95,7 +95,8 @@ func (d *Details) goCaller(ra, fp uintptr) {
 		return
 	}
 	d.Kind = tracer.KindPanic
-	d.Cause, d.Have = false, d.Have&(1<<arch.RegisterSpace) // the other registers hold the runtime's values
+	// The other registers hold the runtime's values.
+	d.Cause, d.Have = false, d.Have&(1<<arch.RegisterSpace)
 	d.callerAt(ra, fp+16, saved)
 }
 

@@ -96,13 +96,15 @@ func SystemGoroutine(g *goinfo.G) bool {
 		return false
 	}
 	f, ok := t.Find(g.StartPC)
-	if !ok || !runtimeName(f.Name()) || ascii.Same(f.Name(), "runtime.main") || ascii.Same(f.Name(), "runtime.corostart") {
+	if !ok || !runtimeName(f.Name()) || ascii.Same(f.Name(), "runtime.main") ||
+		ascii.Same(f.Name(), "runtime.corostart") {
 		return false
 	}
 	// Goroutines that call finalizers and cleanups run the program's code when they wait for
 	// anything but work.
 	if ascii.Same(f.Name(), "runtime.runFinalizers") || ascii.Same(f.Name(), "runtime.runCleanups") {
-		return !g.Waiting() || ascii.Same(g.WaitReason(), "finalizer wait") || ascii.Same(g.WaitReason(), "cleanup wait")
+		return !g.Waiting() || ascii.Same(g.WaitReason(), "finalizer wait") ||
+			ascii.Same(g.WaitReason(), "cleanup wait")
 	}
 	return true
 }

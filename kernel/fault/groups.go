@@ -19,8 +19,9 @@ const (
 
 // A Group is a set of goroutines that stopped at the same place with the same stack.
 type Group struct {
-	N     int   // how many
-	Since int64 // when the first of them began to wait, in ns of the clock; 0 if the runtime did not note it
+	N int // how many
+	// When the first of them began to wait, in ns of the clock; 0 if the runtime did not note it.
+	Since int64
 
 	at      int // index of that goroutine in the runtime's list
 	running bool

@@ -16,8 +16,10 @@ func ReportLock() {
 	all := percpu.GateCount{}
 	for g := range percpu.Gate(percpu.NumGates) {
 		c := percpu.Counts(g)
-		all.Taken, all.Waited, all.Held, all.Waiting = all.Taken+c.Taken, all.Waited+c.Waited, all.Held+c.Held, all.Waiting+c.Waiting
-		all.Longest, all.LongestWaiting = max(all.Longest, c.Longest), max(all.LongestWaiting, c.LongestWaiting)
+		all.Taken, all.Waited, all.Held, all.Waiting = all.Taken+c.Taken, all.Waited+c.Waited,
+			all.Held+c.Held, all.Waiting+c.Waiting
+		all.Longest, all.LongestWaiting = max(all.Longest, c.Longest),
+			max(all.LongestWaiting, c.LongestWaiting)
 	}
 	console.FreshLine()
 	console.String("kernel lock                taken  waited   held/us   longest   wait/us   longest\n")

@@ -74,12 +74,15 @@ func LongWait(r *percpu.Record) {
 		return
 	}
 	owner := percpu.Owner()
-	about, seen, looks, what := owner.CPU, owner.Since, uint8(waitLooks), " has had the kernel lock for 5 s, while this one waits for it"
+	about, seen, looks, what := owner.CPU, owner.Since, uint8(waitLooks),
+		" has had the kernel lock for 5 s, while this one waits for it"
 	if about == 0 {
 		first, ticket := percpu.FirstInLine()
-		about, seen, looks, what = first, uint64(ticket), hangLooks, hangs+", and nobody else is to take the kernel lock before it"
+		about, seen, looks, what = first, uint64(ticket), hangLooks,
+			hangs+", and nobody else is to take the kernel lock before it"
 	}
-	if about == 0 || about == r.Number+1 || seen != r.SeenOwner || percpu.At(about-1).Stage != uint8(noStage) {
+	if about == 0 || about == r.Number+1 || seen != r.SeenOwner ||
+		percpu.At(about-1).Stage != uint8(noStage) {
 		r.SeenOwner, r.Looks = seen, 0
 		return
 	}
@@ -105,7 +108,8 @@ func lookAtCPUs(now uint64) (next uint64) {
 	for n := range percpu.Count() {
 		o := percpu.At(n)
 		busy = busy || o.Thread != 0
-		if due := o.Shot; o == me || o.Halting != percpu.NoHalt || due == clock.Never || now < due+lookEvery/2 {
+		if due := o.Shot; o == me || o.Halting != percpu.NoHalt || due == clock.Never ||
+			now < due+lookEvery/2 {
 			o.Looks = 0
 		} else if due != o.SeenShot {
 			o.SeenShot, o.Looks = due, 0
@@ -115,7 +119,9 @@ func lookAtCPUs(now uint64) (next uint64) {
 	}
 	if s := thread.Switches(); s != switches || !thread.Queued() {
 		switches, queued = s, 0
-	} else if queued++; queued == queuedLooks && !reportLockUp(me.Number, arch.FramePointer(), " sees that no thread has been given a CPU for 20 s, while some wait") {
+	} else if queued++; queued == queuedLooks &&
+		!reportLockUp(me.Number, arch.FramePointer(),
+			" sees that no thread has been given a CPU for 20 s, while some wait") {
 		queued--
 	}
 	if !busy {

@@ -25,7 +25,8 @@ func (d *Details) locate() {
 	d.fs = arch.UserTLS()
 	r := percpu.This()
 	current := r.Thread
-	for tid := int32(1); current == 0 && r.Number == 0 && tid <= min(thread.MaxTID(), thread.MaxThreads); tid++ {
+	for tid := int32(1); current == 0 && r.Number == 0 &&
+		tid <= min(thread.MaxTID(), thread.MaxThreads); tid++ {
 		if o := thread.Get(tid); o != nil {
 			if fs, ok := tracer.ReadWord(uintptr(unsafe.Pointer(&o.Frame.TLS))); ok && fs == d.fs {
 				current = tid

@@ -13,7 +13,8 @@ import (
 //	breakpoint: lock, Hit, beginStep ---> step ---> debug exception: Stepped, endStep, unlock
 //	                                       |            ^
 //	                                       v            |
-//	                             page fault: the place is armed, and the others run while the page comes
+//	                             page fault: the place is armed, and the others run
+//	                             while the page comes
 
 // beginStep begins the step if Hit asked for one.
 func beginStep() {

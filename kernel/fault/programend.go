@@ -76,7 +76,8 @@ func diedOfFault() bool {
 		return true
 	}
 	m := linux.Message() // of a fault that the runtime turned into a panic
-	return Contains(m, "invalid memory address or nil pointer dereference") || Contains(m, "unexpected fault address")
+	return Contains(m, "invalid memory address or nil pointer dereference") ||
+		Contains(m, "unexpected fault address")
 }
 
 // calledByRuntime reports whether the runtime itself called runtime.exit, where f was taken.

@@ -84,7 +84,8 @@ const (
 
 var (
 	stageDetails [StageLine]Details // panic path only
-	seq          uint32             // traces since boot; under the kernel lock; the panic path takes none
+	// Traces since boot; under the kernel lock; the panic path takes none.
+	seq uint32
 )
 
 // stage returns the topmost stage in use.
@@ -100,7 +101,8 @@ func Panic(reason string) {
 	fp := arch.FramePointer()
 	if stack.Running && !arch.OnFakeG() {
 		// Traces are not written on a goroutine's stack.
-		arch.Syscall(linux.PanicCall, uintptr(unsafe.Pointer(unsafe.StringData(reason))), uintptr(len(reason)), fp, 0, 0)
+		arch.Syscall(linux.PanicCall, uintptr(unsafe.Pointer(unsafe.StringData(reason))),
+			uintptr(len(reason)), fp, 0, 0)
 	}
 	d := NextStage(tracer.KindPanic)
 	d.Reason.Str(reason)

@@ -201,7 +201,8 @@ func lowest(s *tracer.Stack, sp uintptr) uintptr {
 // which are wanted each time. It walks before anything is written, but only for a trace after which
 // the kernel goes on; if the walk faults, the next stage begins with what happened.
 func repeated(d *Details) bool {
-	if stackDumpSet || d.other || !writer.Compare(seq+1, d.Kind, d.Context, d.Thread, d.Goroutine, d.PC) {
+	if stackDumpSet || d.other ||
+		!writer.Compare(seq+1, d.Kind, d.Context, d.Thread, d.Goroutine, d.PC) {
 		return false
 	}
 	why(d)
@@ -309,7 +310,8 @@ func startTrace(d *Details) {
 	if percpu.Count() > 1 {
 		writer.CPU = d.cpu + 1
 	}
-	writer.Begin(d.Seq, d.Kind, d.Context, d.Thread, d.Goroutine, image.BuildID(), image.TextLo, image.TextHi)
+	writer.Begin(d.Seq, d.Kind, d.Context, d.Thread, d.Goroutine, image.BuildID(), image.TextLo,
+		image.TextHi)
 	why(d)
 	screenBegin(d)
 }

@@ -110,7 +110,8 @@ func TrapLocked(f *arch.TrapFrame) {
 		return
 	case f.Trap == arch.TrapDebug && watched(f): // first, as it reads the value
 		return
-	case r.Holding && f.Trap != arch.TrapNMI && f.Trap != arch.TrapDouble && f.Trap != arch.TrapMachine && !f.InKernel():
+	case r.Holding && f.Trap != arch.TrapNMI && f.Trap != arch.TrapDouble &&
+		f.Trap != arch.TrapMachine && !f.InKernel():
 		trapInStep(f, r)
 		return
 	case r.Locked, f.Trap == arch.TrapNMI, f.Trap == arch.TrapDouble, f.Trap == arch.TrapMachine:

@@ -198,7 +198,8 @@ func pointsTo(v uintptr) int {
 func writeLocals(g *goinfo.G) {
 	first, last := bounds()
 	left := waitLocals
-	for a := g.SchedSP &^ 7; a < min(g.StackHi, g.SchedSP+waitStack) && left > 0 && waitingFor > 0; a += 8 {
+	for a := g.SchedSP &^ 7; a < min(g.StackHi, g.SchedSP+waitStack) && left > 0 &&
+		waitingFor > 0; a += 8 {
 		v, ok := tracer.ReadWord(a)
 		if !ok {
 			return

@@ -175,7 +175,8 @@ func releaseWatches(r *percpu.Record) {
 // ownOfTraps reports whether the trap entry writes at addr: watching it would trap without end.
 func ownOfTraps(addr uintptr) bool {
 	for n := range percpu.Count() {
-		if r := uintptr(unsafe.Pointer(percpu.At(n))); addr+7 >= r && addr < r+unsafe.Sizeof(percpu.Record{}) {
+		if r := uintptr(unsafe.Pointer(percpu.At(n))); addr+7 >= r &&
+			addr < r+unsafe.Sizeof(percpu.Record{}) {
 			return true
 		}
 		for _, i := range [...]int{stack.Debug, stack.Nested, stack.Panic} {
@@ -212,7 +213,8 @@ func watched(f *arch.TrapFrame) bool {
 	switch {
 	case !percpu.Many || r.Locked:
 	case f.InKernel():
-		took = r.TryLock(percpu.Exception, f.PC) // the CPU may be taking the lock just now: then the trace is written without it
+		// The CPU may be taking the lock just now: then the trace is written without it.
+		took = r.TryLock(percpu.Exception, f.PC)
 	default:
 		r.Lock(percpu.Exception, f.PC)
 		took = true

@@ -21,15 +21,20 @@ import (
 // comes all the same, it checks the kernel.
 
 var (
-	alarm             bool   // the board has one; set once at boot
-	alarmAt, rewindAt uint64 // when it comes, 0: never, and when it is to be put off; under the kernel lock; the panic path takes none
-	lateShot          uint64 // the timer deadline that had passed when the alarm last came, in an NMI; panic path only
+	alarm bool // the board has one; set once at boot
+	// When it comes, 0: never, and when it is to be put off; under the kernel lock; the panic path
+	// takes none.
+	alarmAt, rewindAt uint64
+	// The timer deadline that had passed when the alarm last came, in an NMI; panic path only.
+	lateShot uint64
 
-	tick     uint64 // ns, how often an idle CPU wakes up; 0: only when it has something to do; set once at boot
+	// How often an idle CPU wakes up, in ns; 0: only when it has something to do; set once at boot.
+	tick     uint64
 	patience uint64 // ns; 0: no watchdog; set once at boot
 	seen     uint64 // the program's activity at the last check; under the kernel lock
 	lastSeen uint64 // when the activity last changed; under the kernel lock
-	looks    uint8  // how many checks found the runtime at work while the program hung; under the kernel lock
+	// How many checks found the runtime at work while the program hung; under the kernel lock.
+	looks uint8
 )
 
 // SetWatchdog reads the options. Early context, once.
@@ -40,7 +45,8 @@ func SetWatchdog() {
 	if s, ok := option.Number("watchdog"); ok {
 		patience, lastSeen = s*1e9, clock.Now()
 		alarm = s != 0 && arch.LocalInterrupts() &&
-			arch.InitAlarm(mem.MapDevice(arch.LineRegisters, arch.PageSize) != 0 && mem.MapDevice(arch.AlarmRegisters(), arch.PageSize) != 0)
+			arch.InitAlarm(mem.MapDevice(arch.LineRegisters, arch.PageSize) != 0 &&
+				mem.MapDevice(arch.AlarmRegisters(), arch.PageSize) != 0)
 	}
 }
 

@@ -57,7 +57,8 @@ func NextBucket(b *Bucket) (next Bucket, ok bool) {
 		return Bucket{}, false
 	}
 	last := item(bucketStackLen)
-	next = Bucket{Size: size, StackLen: int(n), addr: addr, stack: addr + uintptr(uint32(last)+uint32(last>>32))}
+	next = Bucket{Size: size, StackLen: int(n), addr: addr, stack: addr +
+		uintptr(uint32(last)+uint32(last>>32))}
 	record := next.stack + uintptr(n)*wordSize
 	if !next.Settled.add(record + first) {
 		return Bucket{}, false

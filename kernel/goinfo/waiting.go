@@ -20,7 +20,8 @@ func NumParts() int { return numParts }
 // left, its status with its number and the reason of its wait, its first sudog, and where it began.
 // ok is false if this runtime has no such fields. Any context.
 func GPart(i int) (p Part, ok bool) {
-	parts := [numParts][2]int{{gStackLo, gStackHi}, {gSchedSP, gSchedBP}, {gStatus, gWaitReason}, {gWaitingOn, gWaitingOn}, {gStartPC, gStartPC}}
+	parts := [numParts][2]int{{gStackLo, gStackHi}, {gSchedSP, gSchedBP}, {gStatus, gWaitReason},
+		{gWaitingOn, gWaitingOn}, {gStartPC, gStartPC}}
 	first, last := item(parts[i][0]), item(parts[i][1])
 	if first == unknown || last == unknown {
 		return Part{}, false

@@ -83,7 +83,8 @@ func findBuildID(p, end uintptr) {
 		if name > end-p || desc > end-p || d+desc > end {
 			return
 		}
-		if name == 4 && load32(p+12) == noteGNU && typ == buildIDTyp && desc <= uintptr(len(buildIDBytes)) {
+		if name == 4 && load32(p+12) == noteGNU && typ == buildIDTyp &&
+			desc <= uintptr(len(buildIDBytes)) {
 			for i := uintptr(0); i < desc; i++ {
 				buildIDBytes[i] = *(*byte)(arch.Pointer(d + i))
 			}

@@ -117,7 +117,8 @@ var optionTable = [numOptions]option{
 	{level: levelTCP, name: 12, how: yesNo, initial: 1},                        // TCP_QUICKACK
 	{level: levelTCP, name: 18, errno: eINVAL, hi: 1<<31 - 1},                  // TCP_USER_TIMEOUT
 	{level: levelTCP, name: 25},                                                // TCP_NOTSENT_LOWAT
-	{level: levelTCP, name: 16, errno: eINVAL, hi: 1},                          // TCP_THIN_LINEAR_TIMEOUTS
+	// TCP_THIN_LINEAR_TIMEOUTS.
+	{level: levelTCP, name: 16, errno: eINVAL, hi: 1},
 
 	{level: levelIP, name: 10, errno: eINVAL, initial: 1, hi: 5},     // IP_MTU_DISCOVER
 	{level: levelIP, name: 11, how: yesNo},                           // IP_RECVERR

@@ -62,7 +62,8 @@ func IsMapped(id int32) bool { return fileIndex(id) != 0 }
 // MapFile is Map for the pages of a file from number page on. The file must live until Unmapped
 // returns it. Writes to a private mapping do not reach the file. Without mayWrite, Protect never
 // makes a shared mapping writable. Kernel context.
-func MapFile(addr, size uintptr, prot Prot, fixed, keep bool, id int32, page uintptr, private, mayWrite bool) (at uintptr, e Errno) {
+func MapFile(addr, size uintptr, prot Prot, fixed, keep bool, id int32, page uintptr, private,
+	mayWrite bool) (at uintptr, e Errno) {
 	assertLocked()
 	file := fileIndex(id)
 	begins := file == 0
@@ -73,7 +74,8 @@ func MapFile(addr, size uintptr, prot Prot, fixed, keep bool, id int32, page uin
 		mappedFiles[file-1].id = id
 		unmapped++
 	}
-	at, e = mapArea(addr, size, fixed, keep, spaceArea{prot: prot, sealed: !private && !mayWrite, copied: private, file: file, page: page})
+	at, e = mapArea(addr, size, fixed, keep,
+		spaceArea{prot: prot, sealed: !private && !mayWrite, copied: private, file: file, page: page})
 	if e != 0 && begins {
 		mappedFiles[file-1].id = 0
 		unmapped--
@@ -179,7 +181,8 @@ func CutFile(id int32, page, end uintptr) {
 	beginChange()
 	for i := range areas[:numAreas] {
 		if a := &areas[i]; a.file == file && a.pageAt(a.hi, a.lo) > page && a.page < end {
-			lo, hi := a.lo+(max(page, a.page)-a.page)*arch.PageSize, a.lo+(min(end, a.pageAt(a.hi, a.lo))-a.page)*arch.PageSize
+			lo, hi := a.lo+(max(page, a.page)-a.page)*arch.PageSize,
+				a.lo+(min(end, a.pageAt(a.hi, a.lo))-a.page)*arch.PageSize
 			hide(lo, hi)
 			a.release(lo, hi)
 		}

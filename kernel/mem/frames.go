@@ -19,12 +19,13 @@ type frameRange struct{ lo, hi uintptr }
 const maxRanges = 2*boot.MaxRegions + boot.MaxModules + 2
 
 var (
-	ranges     [maxRanges]frameRange // under the kernel lock
-	numRanges  int                   // under the kernel lock
-	freeList   uintptr               // first free frame, 0: none; linked by first words; under the kernel lock
-	freeFrames uint64                // under the kernel lock
-	allFrames  uint64                // under the kernel lock
-	lowFrames  uint64                // the fewest that were ever free; under the kernel lock
+	ranges    [maxRanges]frameRange // under the kernel lock
+	numRanges int                   // under the kernel lock
+	// First free frame, 0: none; linked by first words; under the kernel lock.
+	freeList   uintptr
+	freeFrames uint64 // under the kernel lock
+	allFrames  uint64 // under the kernel lock
+	lowFrames  uint64 // the fewest that were ever free; under the kernel lock
 )
 
 // AddFrames gives the allocator the RAM lo <= physical address < hi, page-aligned, which must be in

@@ -26,7 +26,8 @@ func remap(addr, oldSize, newSize, to uintptr, move, fixed, leave bool) (at uint
 		return 0, EINVAL
 	case (fixed || leave) && !move, leave && oldSize != newSize:
 		return 0, EINVAL
-	case fixed && (to%arch.PageSize != 0 || to > spaceHi-newSize || to < addr+oldSize && addr < to+newSize):
+	case fixed &&
+		(to%arch.PageSize != 0 || to > spaceHi-newSize || to < addr+oldSize && addr < to+newSize):
 		return 0, EINVAL
 	}
 	i := find(addr)
@@ -63,7 +64,8 @@ func remap(addr, oldSize, newSize, to uintptr, move, fixed, leave bool) (at uint
 	if oldSize > a.hi-addr {
 		return 0, EFAULT
 	}
-	if more := newSize - oldSize; !fixed && !leave && oldSize > 0 && addr+oldSize == a.hi && more <= spaceHi-a.hi && free(a.hi, a.hi+more) {
+	if more := newSize - oldSize; !fixed && !leave && oldSize > 0 && addr+oldSize == a.hi &&
+		more <= spaceHi-a.hi && free(a.hi, a.hi+more) {
 		i = find(addr)
 		areas[i].hi += more
 		merge(i)

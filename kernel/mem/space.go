@@ -133,7 +133,8 @@ func merge(i int) {
 
 // goesOnIn reports whether b continues a: it is what a would be if it were longer.
 func (a *spaceArea) goesOnIn(b *spaceArea) bool {
-	return a.hi == b.lo && a.prot == b.prot && a.sealed == b.sealed && a.copied == b.copied && a.file == b.file && a.pageAt(a.hi, a.lo) == b.page
+	return a.hi == b.lo && a.prot == b.prot && a.sealed == b.sealed && a.copied == b.copied &&
+		a.file == b.file && a.pageAt(a.hi, a.lo) == b.page
 }
 
 // gap returns the highest address below mapTop where size bytes are free, or 0.
@@ -541,7 +542,8 @@ func resolve(addr uintptr, code uintptr) Verdict {
 
 // allows reports whether the area allows the access that the fault's error code describes.
 func (a *spaceArea) allows(code uintptr) bool {
-	return a.prot != 0 && (code&arch.FaultWrite == 0 || a.prot&ProtWrite != 0) && (code&arch.FaultFetch == 0 || a.prot&ProtExec != 0)
+	return a.prot != 0 && (code&arch.FaultWrite == 0 || a.prot&ProtWrite != 0) &&
+		(code&arch.FaultFetch == 0 || a.prot&ProtExec != 0)
 }
 
 // recent is the index of the area that Allowed found last, because consecutive calls name memory on

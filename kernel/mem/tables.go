@@ -273,7 +273,9 @@ func lookUp(addr uintptr) (entry uint64, size uintptr) {
 }
 
 // mapDirect is mapRange for lo <= physical address < hi in the direct map.
-func mapDirect(lo, hi uintptr, flags uint64) { mapRange(arch.Virtual(lo), arch.Virtual(hi), lo, flags) }
+func mapDirect(lo, hi uintptr, flags uint64) {
+	mapRange(arch.Virtual(lo), arch.Virtual(hi), lo, flags)
+}
 
 // mapRange maps lo <= address < hi to the physical addresses from physical on, all page-aligned,
 // and replaces existing mappings.

@@ -72,7 +72,8 @@ func Configure(random uint64) {
 		return
 	}
 	if by == byNet && !netconsole.Ready() {
-		option.Ignored("core", value, "the memory goes where netconsole= sends, which is not given or does not work")
+		option.Ignored("core", value,
+			"the memory goes where netconsole= sends, which is not given or does not work")
 		chosen = off
 		return
 	}
@@ -84,7 +85,8 @@ func Configure(random uint64) {
 		}
 	}
 	if roomAt = mem.Contiguous(unsafe.Sizeof(room{})); roomAt == 0 || !pages.prepare() {
-		option.Ignored("core", value, "not enough RAM behind the kernel's image for a note of what has been sent")
+		option.Ignored("core", value,
+			"not enough RAM behind the kernel's image for a note of what has been sent")
 		chosen = off
 		return
 	}

@@ -29,7 +29,8 @@ var items struct {
 // beginItems starts again, without the first pages of the order.
 func beginItems(without uint32) {
 	i := &items
-	i.cpu, i.memory, i.pending, i.ended, i.offset, i.unreadable, i.why = 0, false, false, false, 0, 0, dump.EndWhole
+	i.cpu, i.memory, i.pending, i.ended, i.offset, i.unreadable, i.why = 0, false, false, false, 0, 0,
+		dump.EndWhole
 	pages.reset()
 	for pages.count < without {
 		if _, ok := pages.next(); !ok {
@@ -66,7 +67,8 @@ func nextItem(s *dump.Slot) (ok bool) {
 		s.Kind, s.Place, s.N = dump.KindZeros, i.place, 1
 		i.pending = false
 		for s.N < dump.MaxZeros && takePage() {
-			if !i.zero || i.frame != s.Place.Addr+uintptr(s.N)*arch.PageSize || i.place.Class != s.Place.Class || i.place.Page != s.Place.Page+s.N {
+			if !i.zero || i.frame != s.Place.Addr+uintptr(s.N)*arch.PageSize ||
+				i.place.Class != s.Place.Class || i.place.Page != s.Place.Page+s.N {
 				break // it is pending
 			}
 			i.pending = false
@@ -130,7 +132,8 @@ func putItem(b []byte, s *dump.Slot) int {
 		dump.PutUint32(b[dump.PlaceSize:], s.N)
 		return dump.PlaceSize + 4
 	}
-	e := dump.End{Why: items.why, Sent: sentPages(), Unreadable: items.unreadable, Hidden: hiddenBytes, Kept: sendingKept}
+	e := dump.End{Why: items.why, Sent: sentPages(), Unreadable: items.unreadable, Hidden: hiddenBytes,
+		Kept: sendingKept}
 	if sendingKept {
 		e.Unreadable += absent
 		for i := range e.Lost {
@@ -168,11 +171,13 @@ func putAnnounce(b []byte) int {
 	var a dump.Announce
 	if sendingKept {
 		k := keptAt(found)
-		a = dump.Announce{Highest: k.Highest, Root: k.Root, Pages: k.Pages, CPUs: numCPUs, Dead: dead, NBuildID: int(k.ID), BuildID: k.BuildID,
+		a = dump.Announce{Highest: k.Highest, Root: k.Root, Pages: k.Pages, CPUs: numCPUs, Dead: dead,
+			NBuildID: int(k.ID), BuildID: k.BuildID,
 			Kept: true, Sealed: sealed, Key: public}
 		return dump.PutAnnounce(b, &a)
 	}
-	a = dump.Announce{Highest: mem.Highest(), Root: uint64(mem.Root()), CPUs: numCPUs, Dead: dead, Sealed: sealed, Key: public}
+	a = dump.Announce{Highest: mem.Highest(), Root: uint64(mem.Root()), CPUs: numCPUs, Dead: dead,
+		Sealed: sealed, Key: public}
 	for i := 0; ; i++ {
 		lo, hi, ok := mem.RAM(i)
 		if !ok {

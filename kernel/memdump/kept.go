@@ -48,7 +48,8 @@ func Find(regions []boot.Region) {
 		if !ok {
 			return
 		}
-		for at := (lo + mem.AsideAlign - 1) &^ (mem.AsideAlign - 1); at < hi && hi-at >= dump.KeptDescription; at += mem.AsideAlign {
+		for at := (lo + mem.AsideAlign - 1) &^ (mem.AsideAlign - 1); at < hi &&
+			hi-at >= dump.KeptDescription; at += mem.AsideAlign {
 			k := keptAt(at)
 			if !k.Is() || !mem.Unclaimed(at, at+dump.KeptDescription, regions) {
 				continue
@@ -189,7 +190,8 @@ func unchanged(k *dump.Kept, f uintptr, m dump.Mark) bool {
 	if !copied && (!inRAM(f) || isOwn(f)) {
 		return false
 	}
-	return arch.CopyUser(uintptr(unsafe.Pointer(&space().buffer)), arch.Virtual(at), arch.PageSize) == 0 &&
+	return arch.CopyUser(uintptr(unsafe.Pointer(&space().buffer)), arch.Virtual(at),
+		arch.PageSize) == 0 &&
 		m.Same((*[arch.PageSize / 8]uint64)(unsafe.Pointer(&space().buffer)))
 }
 

@@ -289,7 +289,8 @@ func read(to []byte, from uintptr, n int) bool {
 	if sendingKept {
 		from, _ = keptAt(found).Where(from)
 	}
-	if arch.CopyUser(uintptr(unsafe.Pointer(unsafe.SliceData(to))), arch.Virtual(from), uintptr(n)) != 0 {
+	if arch.CopyUser(uintptr(unsafe.Pointer(unsafe.SliceData(to))), arch.Virtual(from),
+		uintptr(n)) != 0 {
 		return false
 	}
 	hide(to, from)

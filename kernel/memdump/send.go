@@ -117,7 +117,8 @@ func (l *netLink) announce() {
 	p := netconsole.DumpPayload()
 	n := putAnnounce(p[dump.HeaderSize:])
 	l.flight.Sent++
-	n = dump.Finish(p, &dump.Header{Kind: dump.KindAnnounce, Epoch: l.epoch, Dump: number, Sent: l.flight.Sent}, n)
+	n = dump.Finish(p,
+		&dump.Header{Kind: dump.KindAnnounce, Epoch: l.epoch, Dump: number, Sent: l.flight.Sent}, n)
 	l.broken = !netconsole.SendDump(n)
 }
 
@@ -126,7 +127,8 @@ func (l *netLink) send(item uint32, now uint64) {
 	s := l.flight.Slot(item)
 	p := netconsole.DumpPayload()
 	n := putItem(p[dump.HeaderSize:], s)
-	h := dump.Header{Kind: s.Kind, Epoch: l.epoch, Dump: number, Item: item, Sent: l.flight.Number(item, now)}
+	h := dump.Header{Kind: s.Kind, Epoch: l.epoch, Dump: number, Item: item,
+		Sent: l.flight.Number(item, now)}
 	n = finish(p, &h, n)
 	l.broken = !netconsole.SendDump(n)
 	// Time that was lost waiting for answers is not made up for.
@@ -159,7 +161,8 @@ func (l *netLink) take(p []byte, now uint64) {
 		if body, ok = dump.Unseal(p, &h, &session.In); !ok {
 			return
 		}
-	} else if sealed && (h.Kind == dump.KindWelcome || h.Kind == dump.KindAnswer || l.welcome && h.Kind == dump.KindNo) {
+	} else if sealed &&
+		(h.Kind == dump.KindWelcome || h.Kind == dump.KindAnswer || l.welcome && h.Kind == dump.KindNo) {
 		return // anybody could send that
 	}
 	switch h.Kind {

@@ -30,7 +30,8 @@ func runHandles(args []byte) {
 		handle.Send("monitor")
 	default:
 		for k := handle.Kind(1); k < handle.MaxKinds; k++ {
-			if name := handle.Name(k); len(name) > 0 && (ascii.Equal(name, word) || len(word) == len(name)+1 && startsWith(word, name)) {
+			if name := handle.Name(k); len(name) > 0 &&
+				(ascii.Equal(name, word) || len(word) == len(name)+1 && startsWith(word, name)) {
 				listHandles(k)
 				return
 			}

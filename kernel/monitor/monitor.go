@@ -250,7 +250,9 @@ func greet() {
 }
 
 // idleStop reports whether the CPU was idle.
-func idleStop() bool { return fault.Stop.Context == tracer.ContextKernel && thread.Current() == nil }
+func idleStop() bool {
+	return fault.Stop.Context == tracer.ContextKernel && thread.Current() == nil
+}
 
 // runCommand finds the command that a line names, and runs it.
 func runCommand(line []byte) {

@@ -147,7 +147,8 @@ func printIfOwn(t *tracer.PCTable, std []byte, kind tracer.Kind, addr uintptr) b
 	}
 	c, inlined := f.Inlined(at)
 	for n := 0; n < maxInlined; n++ {
-		if file, _, ok := f.FileLine(at); ok && len(file) > 0 && file[0] == '/' && !startsWith(file, std) {
+		if file, _, ok := f.FileLine(at); ok && len(file) > 0 && file[0] == '/' &&
+			!startsWith(file, std) {
 			if inlined {
 				console.Bytes(c.Name())
 			} else {

@@ -34,7 +34,8 @@ func StartHandles() {
 		return
 	}
 	if wrong := handle.Select(value); wrong != nil || len(value) == 0 {
-		option.Ignored("record", wrong, "want pages, maps, fds, threads, timers, futexes, user or all, with commas between")
+		option.Ignored("record", wrong,
+			"want pages, maps, fds, threads, timers, futexes, user or all, with commas between")
 		return
 	}
 	if !stackid.On() {
@@ -50,7 +51,8 @@ func StartHandles() {
 	m.TableBytes = logSize("record.open", open, minOpen) * handle.EntryBytes
 	m.Ring, m.Table = mem.Contiguous(m.RingBytes), mem.Contiguous(m.TableBytes)
 	if m.Ring == 0 || m.Table == 0 {
-		option.Ignored("record", value, "there is not enough RAM; make record.ring=, record.open= or depot= smaller")
+		option.Ignored("record", value,
+			"there is not enough RAM; make record.ring=, record.open= or depot= smaller")
 		return
 	}
 	handle.SetBuildID(image.BuildID())

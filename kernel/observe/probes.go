@@ -22,7 +22,8 @@ func StartProbes(lo, hi uintptr) bool {
 	if size == 0 {
 		return false
 	}
-	if wrong := probe.Start(at, size, image.TextLo, image.TextHi, image.BuildID(), mem.Contiguous); wrong != "" {
+	if wrong := probe.Start(at, size, image.TextLo, image.TextHi, image.BuildID(),
+		mem.Contiguous); wrong != "" {
 		console.String("probes: ")
 		console.String(wrong)
 		console.String("\n")

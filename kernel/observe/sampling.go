@@ -51,7 +51,8 @@ func StartDepot() {
 	c := stackid.Code{TextLo: image.TextLo, TextHi: image.TextHi}
 	c.TabLo, c.TabHi = arch.PCTableBounds()
 	describeCode(&c)
-	if base := mem.Contiguous(uintptr(size)); base == 0 || !stackid.Setup(base, uintptr(size), &c, walkID) {
+	if base := mem.Contiguous(uintptr(size)); base == 0 ||
+		!stackid.Setup(base, uintptr(size), &c, walkID) {
 		console.String("there is no stack depot: not enough RAM; make depot= smaller, or give the machine more\n")
 	}
 }
@@ -142,7 +143,8 @@ func walkID(f *arch.TrapFrame, number int) (id uint32, ok bool) {
 		for i := n; i > 0; i-- {
 			stack.Frames[i] = stack.Frames[i-1]
 		}
-		stack.Frames[0] = tracer.Frame{Kind: tracer.Trap, Vector: tracer.VectorSyscall, Error: uint32(number)}
+		stack.Frames[0] = tracer.Frame{Kind: tracer.Trap, Vector: tracer.VectorSyscall,
+			Error: uint32(number)}
 		n++
 	}
 	return stackid.Depot().Intern(stack.Frames[:n], end)
@@ -237,7 +239,8 @@ func SendProfile(callName func(int) string) {
 	w := eventstream.Begin(profile.Kind)
 	now := clock.Now()
 	profile.Write(w, stackid.Depot(), profile.Times{
-		Began: uint64(clock.Wall()) - now, Lasted: now, Ran: profile.Ran(thread.CPUTime()), Slow: stackid.Slow(), CostHz: clock.TSCHz(),
+		Began: uint64(clock.Wall()) - now, Lasted: now, Ran: profile.Ran(thread.CPUTime()),
+		Slow: stackid.Slow(), CostHz: clock.TSCHz(),
 	}, callName)
 	w.End()
 	sendingProfile = false

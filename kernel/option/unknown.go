@@ -50,7 +50,8 @@ func nameOf(word []byte) []byte {
 func known(name []byte) bool {
 	for i := range table {
 		n := len(table[i].name)
-		if ascii.Same(name, table[i].name) || table[i].name[n-1] == '.' && len(name) > n && ascii.Same(name[:n], table[i].name) {
+		if ascii.Same(name, table[i].name) ||
+			table[i].name[n-1] == '.' && len(name) > n && ascii.Same(name[:n], table[i].name) {
 			return true
 		}
 	}

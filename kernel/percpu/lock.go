@@ -215,7 +215,8 @@ func (r *Record) Defer(number uint8) bool {
 	case r.Halting == HaltsForLock && number < arch.TrapInterrupt+64:
 		r.Deferred |= 1 << (number - arch.TrapInterrupt)
 		return true
-	case r.Halting == HaltsIdle && !r.Hung && (number == arch.InterruptTimer || number == arch.InterruptWake):
+	case r.Halting == HaltsIdle && !r.Hung &&
+		(number == arch.InterruptTimer || number == arch.InterruptWake):
 		return true
 	}
 	return false

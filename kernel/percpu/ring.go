@@ -83,7 +83,9 @@ func (r *Record) Answer(at uintptr, number uint32, result uintptr) {
 }
 
 //go:noinline
-func (r *Record) noteReturn(number uint32, result uintptr) { r.Note(EventReturn, number, result, 0) }
+func (r *Record) noteReturn(number uint32, result uintptr) {
+	r.Note(EventReturn, number, result, 0)
+}
 
 // EndRing stops the ring of a CPU that dies or is stopped. Kernel and early context.
 func (r *Record) EndRing() {

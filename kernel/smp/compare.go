@@ -76,10 +76,12 @@ func compare(number uint32) clock.Bounds {
 	set(&asked, number<<roundBits)
 	Begin(number, tell)
 	began, known := clock.Now(), clock.Unbounded()
-	for round := uint32(1); round <= rounds || round <= mostRounds && known.Skew() != 0 && clock.Nanos(known.Width()) > closeEnough; round++ {
+	for round := uint32(1); round <= rounds ||
+		round <= mostRounds && known.Skew() != 0 && clock.Nanos(known.Width()) > closeEnough; round++ {
 		before := arch.ReadCounter()
 		set(&asked, number<<roundBits|round)
-		for looks := 0; percpu.Load(&answers[number]) != round && clock.Now()-began < compareWait; looks++ {
+		for looks := 0; percpu.Load(&answers[number]) != round &&
+			clock.Now()-began < compareWait; looks++ {
 			relax(round, looks)
 		}
 		arch.Fence() // RDTSC might overtake the load

@@ -86,7 +86,8 @@ func startPage(ram []boot.Region) (page uintptr) {
 	const lowest, highest = 0x2000, 0xa0000
 	for i := range ram {
 		if r := &ram[i]; r.Usable && r.Lo < highest {
-			if p := (uintptr(min(r.Hi, highest)) &^ (arch.PageSize - 1)) - arch.PageSize; p >= max(uintptr(r.Lo), lowest) {
+			if p := (uintptr(min(r.Hi,
+				highest)) &^ (arch.PageSize - 1)) - arch.PageSize; p >= max(uintptr(r.Lo), lowest) {
 				page = max(page, p)
 			}
 		}

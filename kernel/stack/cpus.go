@@ -20,7 +20,9 @@ const AreaSize = areaSize - arch.PageSize + boot.StackSize
 
 // Add sets where the stacks of a CPU are: from the first page boundary at or after at. Early
 // context.
-func Add(number uint32, at uintptr) { areas[number] = (at + arch.PageSize - 1) &^ (arch.PageSize - 1) }
+func Add(number uint32, at uintptr) {
+	areas[number] = (at + arch.PageSize - 1) &^ (arch.PageSize - 1)
+}
 
 // Bounds returns the bounds of a CPU's stack i: lo <= address < hi. Early and kernel context.
 func Bounds(number uint32, i int) (lo, hi uintptr) {

@@ -28,7 +28,8 @@ func Keep() {
 	arch.Keep(unsafe.Pointer(w), unsafe.Offsetof(w.Plain))
 	arch.Keep(unsafe.Pointer(&w.Marks), unsafe.Offsetof(w.Outer)-unsafe.Offsetof(w.Marks))
 	arch.Keep(unsafe.Pointer(&Marks), unsafe.Sizeof(Marks))
-	arch.Keep(unsafe.Pointer(unsafe.SliceData(Marks)), uintptr(len(Marks))*unsafe.Sizeof(tracer.Mark{}))
+	arch.Keep(unsafe.Pointer(unsafe.SliceData(Marks)),
+		uintptr(len(Marks))*unsafe.Sizeof(tracer.Mark{}))
 	arch.Keep(unsafe.Pointer(&morestack), unsafe.Sizeof(morestack))
 	arch.Keep(unsafe.Pointer(&execute), unsafe.Sizeof(execute))
 	arch.Keep(unsafe.Pointer(&gogo), unsafe.Sizeof(gogo))

@@ -237,7 +237,8 @@ func atEntry(pc, sp, fp, rec uintptr) (at tracer.Interrupted, state tracer.Entry
 		state = tracer.EntryRecord
 	case arch.EntryBare:
 		state = tracer.EntryBare
-		at = tracer.Interrupted{Vector: uint32(i.Trap), Error: uint32(i.Error), PC: i.PC, SP: i.SP, FP: i.FP}
+		at = tracer.Interrupted{Vector: uint32(i.Trap), Error: uint32(i.Error), PC: i.PC, SP: i.SP,
+			FP: i.FP}
 	}
 	return at, state
 }

@@ -205,7 +205,8 @@ func SetLimits() {
 			return
 		}
 		line = rest
-		if n := len(limitOption); len(word) > n && ascii.Same(word[:n], limitOption) && !setLimit(word[n], word[n+1:]) {
+		if n := len(limitOption); len(word) > n && ascii.Same(word[:n], limitOption) &&
+			!setLimit(word[n], word[n+1:]) {
 			console.Bytes(word)
 			console.String(" is ignored: want stack.limit=panic, report or off, or stack.limit.NAME=BYTES, with 1 to the stack's size and a NAME of")
 			for i := range Table[:Count] {

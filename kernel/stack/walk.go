@@ -19,7 +19,9 @@ const (
 // puts only those into the image. One per CPU.
 var (
 	Frames = []tracer.Frame{MaxFrames - 1: {}}
-	Walker = tracer.Walker{Stacks: Table, Frames: Frames, SPDelta: image.SPDelta, Returns: image.Returns, Marks: Marks, Saved: savedState, Switching: switching, Entry: atEntry, Unknown: unknownStack}
+	Walker = tracer.Walker{Stacks: Table, Frames: Frames, SPDelta: image.SPDelta,
+		Returns: image.Returns, Marks: Marks, Saved: savedState, Switching: switching, Entry: atEntry,
+		Unknown: unknownStack}
 )
 
 // WalkFrom walks the stacks from an exact pc, or, with call, from a return address. a and b are the

@@ -207,7 +207,8 @@ func (t *Terminal) eraseWord() {
 }
 
 func isWord(b byte) bool {
-	return b >= '0' && b <= '9' || b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z' || b == '_' || b >= 0x80
+	return b >= '0' && b <= '9' || b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z' || b == '_' ||
+		b >= 0x80
 }
 
 // continuation reports whether b is a byte of a UTF-8 character other than its

@@ -29,8 +29,9 @@ func (t *Terminal) Open() bool {
 		Oflag: defaultOflag,
 		Cflag: line38400 | line8,
 		Lflag: defaultLflag | IEXTEN,
-		CC: [19]uint8{VINTR: 0x03, VQUIT: 0x1c, VERASE: 0x7f, VKILL: 0x15, VEOF: 0x04, VMIN: 1, VSTART: 0x11,
-			VSTOP: 0x13, VSUSP: 0x1a, 12: 0x12, 13: 0x0f, VWERASE: 0x17, VLNEXT: 0x16},
+		CC: [19]uint8{VINTR: 0x03, VQUIT: 0x1c, VERASE: 0x7f, VKILL: 0x15, VEOF: 0x04, VMIN: 1,
+			VSTART: 0x11,
+			VSTOP:  0x13, VSUSP: 0x1a, 12: 0x12, 13: 0x0f, VWERASE: 0x17, VLNEXT: 0x16},
 	}}
 	for i := range t.pages {
 		if t.pages[i] = mem.Frame(); t.pages[i] == 0 {
@@ -75,7 +76,8 @@ func (t *Terminal) Shown() int { return int(t.outEnd - t.outTail) }
 // NextShown returns where the next bytes for the master are, as Next does; TakeShown removes them.
 func (t *Terminal) NextShown(limit int) (addr uintptr, n int) {
 	i := t.outTail % pairSize
-	return t.pages[pageOut+i/arch.PageSize] + uintptr(i%arch.PageSize), min(limit, t.Shown(), int(arch.PageSize-i%arch.PageSize))
+	return t.pages[pageOut+i/arch.PageSize] + uintptr(i%arch.PageSize),
+		min(limit, t.Shown(), int(arch.PageSize-i%arch.PageSize))
 }
 
 // TakeShown removes n of the bytes that NextShown returned.

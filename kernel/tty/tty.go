@@ -36,7 +36,8 @@ var Serial = Terminal{
 		Oflag: defaultOflag,
 		Cflag: line8N1,
 		Lflag: defaultLflag,
-		CC:    [19]uint8{VINTR: 0x03, VQUIT: 0x1c, VERASE: 0x7f, VKILL: 0x15, VEOF: 0x04, VMIN: 1, VWERASE: 0x17},
+		CC: [19]uint8{VINTR: 0x03, VQUIT: 0x1c, VERASE: 0x7f, VKILL: 0x15, VEOF: 0x04, VMIN: 1,
+			VWERASE: 0x17},
 	},
 	rows: 24, columns: 80,
 }

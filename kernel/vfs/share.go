@@ -128,7 +128,8 @@ func SharePath(id ID, buf []byte) ([]byte, Errno) {
 // host reported it. Existing entries stay; a directory that both have gets the host's entries, too.
 // Entries that cannot be a name, or of another kind, are left out. Errors: ENOSPC. Kernel context.
 func AddShared(dir ID, name []byte, kind uint32) Errno {
-	if len(name) == 0 || len(name) > NameMax || string(name) == "." || string(name) == ".." || at(dir).nlink == 0 {
+	if len(name) == 0 || len(name) > NameMax || string(name) == "." || string(name) == ".." ||
+		at(dir).nlink == 0 {
 		return 0
 	}
 	if e := find(dir, name); e != 0 {
@@ -261,7 +262,8 @@ func Reclaim() (freed int) {
 	before := frames
 	for i := int32(1); i < nodes.fresh; i++ {
 		n := at(ID(i))
-		if n.share != 0 && n.is(S_IFREG) && n.lacks&LacksData == 0 && n.opens == 0 && n.nlink > 0 && n.data != 0 {
+		if n.share != 0 && n.is(S_IFREG) && n.lacks&LacksData == 0 && n.opens == 0 && n.nlink > 0 &&
+			n.data != 0 {
 			Unfill(ID(i))
 		}
 	}

@@ -71,7 +71,8 @@ const (
 // Under the kernel lock. An event's number is twice its index in one of the two slabs, plus 1 for
 // the second.
 var (
-	watches     = slab{size: unsafe.Sizeof(watch{}), perFrame: int32(pageSize / unsafe.Sizeof(watch{}))}
+	watches = slab{size: unsafe.Sizeof(watch{}),
+		perFrame: int32(pageSize / unsafe.Sizeof(watch{}))}
 	shortEvents = slab{size: shortEvent, perFrame: pageSize / shortEvent}
 	longEvents  = slab{size: longEvent, perFrame: int32(pageSize / longEvent)}
 
@@ -269,7 +270,8 @@ func queue(group, wd int32, mask, cookie uint32, name []byte) {
 	if g.tail != 0 {
 		a := eventAddr(g.tail)
 		l := (*event)(arch.Pointer(a))
-		if l.wd == wd && l.mask == mask && l.cookie == cookie && ascii.Equal(bytesAt(a+eventName, int(l.nameLen)), name) || l.mask == IN_Q_OVERFLOW {
+		if l.wd == wd && l.mask == mask && l.cookie == cookie &&
+			ascii.Equal(bytesAt(a+eventName, int(l.nameLen)), name) || l.mask == IN_Q_OVERFLOW {
 			return
 		}
 	}

@@ -15,7 +15,8 @@ const (
 	// MaxBuild is the longest build ID, in hexadecimal digits.
 	MaxBuild = 64
 
-	maxHeader = len("zf1 ") + MaxBuild + len(" ") + bootDigits + len(" 4294967295 255 x65536! ") + crcDigits + len("\n")
+	maxHeader = len("zf1 ") + MaxBuild + len(" ") + bootDigits + len(" 4294967295 255 x65536! ") +
+		crcDigits + len("\n")
 
 	bootDigits = 16
 	crcDigits  = 8

@@ -74,8 +74,9 @@ const (
 // FramesOf is [Depot.Frames] for the units in an image.
 func FramesOf(units []byte, width, textLo uintptr, span uint32, id uint32) Cursor {
 	return Cursor{
-		layout: layout{width, textLo, span}, pool: unsafe.Pointer(unsafe.SliceData(units)), next: id, bound: id,
-		top: uint32(uintptr(len(units)) / width),
+		layout: layout{width, textLo, span}, pool: unsafe.Pointer(unsafe.SliceData(units)), next: id,
+		bound: id,
+		top:   uint32(uintptr(len(units)) / width),
 	}
 }
 

@@ -85,7 +85,8 @@ func equal(a, b, n uintptr) bool {
 func (d *Depot) keep(hash uint64, p *tracer.Packed, id uint32) {
 	n := p.Bytes()
 	version := d.version.Load()
-	if d.recents == 0 || n > recentBytes || version&1 != 0 || !d.version.CompareAndSwap(version, version+1) {
+	if d.recents == 0 || n > recentBytes || version&1 != 0 ||
+		!d.version.CompareAndSwap(version, version+1) {
 		return
 	}
 	r := d.place(hash)

@@ -84,7 +84,8 @@ func (k *Kept) Check(area uint64) (wrong string) {
 
 // sane reports whether the description's values are possible.
 func (k *Kept) sane(area uint64) bool {
-	if k.NumRAM > MaxRanges || k.NumSaved > MaxSaved || k.CPUs > MaxCPUs || k.ID > uint32(len(k.BuildID)) || k.Size > maxAddress || k.Highest > maxAddress {
+	if k.NumRAM > MaxRanges || k.NumSaved > MaxSaved || k.CPUs > MaxCPUs ||
+		k.ID > uint32(len(k.BuildID)) || k.Size > maxAddress || k.Highest > maxAddress {
 		return false
 	}
 	pages := uint64(0)
@@ -157,11 +158,14 @@ func (m Mark) Lost() bool { return m&markLost != 0 }
 func (m Mark) Lose() Mark { return m | markLost }
 
 // Same reports whether a page is unchanged since the mark was made.
-func (m Mark) Same(page *[PageSize / 8]uint64) bool { return Mark(hash(page)&markHash) == m&markHash }
+func (m Mark) Same(page *[PageSize / 8]uint64) bool {
+	return Mark(hash(page)&markHash) == m&markHash
+}
 
 // hash returns a hash of a page; each word goes one to one into one of four sums.
 func hash(page *[PageSize / 8]uint64) uint64 {
-	a, b, c, d := uint64(0x5a66726d), uint64(0x16a09e667f3bcc90), uint64(0x3c6ef372fe94f82b), uint64(0x510e527fade682d1)
+	a, b, c, d := uint64(0x5a66726d), uint64(0x16a09e667f3bcc90), uint64(0x3c6ef372fe94f82b),
+		uint64(0x510e527fade682d1)
 	for i := 0; i < len(page); i += 4 {
 		a = turn(a^page[i]) * 0x9e3779b97f4a7c15
 		b = turn(b^page[i+1]) * 0xc2b2ae3d27d4eb4f

@@ -163,7 +163,8 @@ func Parse(p []byte) (h Header, body []byte, ok bool) {
 	if ^crcAdd(c, p[28:]) != Uint32(p[24:]) {
 		return h, nil, false
 	}
-	h = Header{Kind: p[4], Epoch: p[5], Dump: Uint64(p[8:]), Item: Uint32(p[16:]), Sent: Uint32(p[20:]), Sealed: p[28] == 1}
+	h = Header{Kind: p[4], Epoch: p[5], Dump: Uint64(p[8:]), Item: Uint32(p[16:]),
+		Sent: Uint32(p[20:]), Sealed: p[28] == 1}
 	return h, p[HeaderSize:], true
 }
 
@@ -197,7 +198,8 @@ func (c Class) String() string {
 	if c >= NumClasses {
 		return "unknown"
 	}
-	return [...]string{"page tables", "kernel data", "stacks", "runtime data", "heap", "the rest", "unused RAM"}[c]
+	return [...]string{"page tables", "kernel data", "stacks", "runtime data", "heap", "the rest",
+		"unused RAM"}[c]
 }
 
 // PutPlace writes a Place to b.
@@ -262,7 +264,8 @@ func ParseAnnounce(b []byte) (a Announce, ok bool) {
 	if len(b) < announceSize || int(b[28]) > len(a.BuildID) || len(b) != announceSize+int(b[28]) {
 		return a, false
 	}
-	a = Announce{Highest: Uint64(b), Root: Uint64(b[8:]), Pages: Uint32(b[16:]), CPUs: Uint32(b[20:]), Dead: Uint32(b[24:]), Sealed: b[29]&1 != 0, Kept: b[29]&2 != 0}
+	a = Announce{Highest: Uint64(b), Root: Uint64(b[8:]), Pages: Uint32(b[16:]), CPUs: Uint32(b[20:]),
+		Dead: Uint32(b[24:]), Sealed: b[29]&1 != 0, Kept: b[29]&2 != 0}
 	for i := 0; i < len(a.Key); i++ {
 		a.Key[i] = b[30+i]
 	}
@@ -364,7 +367,8 @@ func ParseEnd(b []byte) (e End, ok bool) {
 	if len(b) != EndSize && len(b) != KeptEndSize {
 		return e, false
 	}
-	e = End{Why: Uint32(b), Sent: Uint32(b[4:]), Unreadable: Uint32(b[8:]), Hidden: Uint32(b[12:]), Kept: len(b) == KeptEndSize}
+	e = End{Why: Uint32(b), Sent: Uint32(b[4:]), Unreadable: Uint32(b[8:]), Hidden: Uint32(b[12:]),
+		Kept: len(b) == KeptEndSize}
 	if e.Kept {
 		for i := range e.Lost {
 			e.Lost[i] = Uint32(b[EndSize+4*i:])

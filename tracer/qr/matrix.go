@@ -40,7 +40,8 @@ func (c *Code) Patterns(version int) {
 // finders, timing, alignment, and the version. Level and mask, beside the finders, are not.
 func (c *Code) Fixed(x, y int) bool {
 	format := x == 8 && (y < 9 || y >= c.size-8) || y == 8 && (x < 9 || x >= c.size-8)
-	return uint(x) < MaxSize && uint(y) < MaxSize && !c.rowsData[y].at(x) && (!format || x == 6 || y == 6)
+	return uint(x) < MaxSize && uint(y) < MaxSize && !c.rowsData[y].at(x) &&
+		(!format || x == 6 || y == 6)
 }
 
 // draw draws the patterns.

@@ -49,7 +49,8 @@ func PlanFor(n, size int) (p Plan) {
 func (c *Code) Part(p Plan, i int, trace []byte, crc uint32) bool {
 	lo := min(i*p.Bytes, len(trace))
 	hi := min(lo+p.Bytes, len(trace))
-	head := [HeadBytes]byte{Magic, byte(p.Parts), byte(i), byte(crc >> 24), byte(crc >> 16), byte(crc >> 8), byte(crc)}
+	head := [HeadBytes]byte{Magic, byte(p.Parts), byte(i), byte(crc >> 24), byte(crc >> 16),
+		byte(crc >> 8), byte(crc)}
 	return c.Encode(p.Version, p.Level, head[:], trace[lo:hi])
 }
 

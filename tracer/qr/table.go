@@ -67,7 +67,8 @@ func rawWords(version int) int {
 
 // dataWords returns the number of data codewords.
 func dataWords(version int, level Level) int {
-	return rawWords(version) - int(blocks[level&3][(version-1)%MaxVersion])*int(checkWords[level&3][(version-1)%MaxVersion])
+	i := (version - 1) % MaxVersion
+	return rawWords(version) - int(blocks[level&3][i])*int(checkWords[level&3][i])
 }
 
 // countBits is the number of bits for the number of digits in a code.

@@ -14,8 +14,10 @@ const limb = 1<<26 - 1
 
 // begin starts a sum with a key of 32 bytes, as words.
 func (m *mac) begin(k *[16]uint32) {
-	r0, r1, r2, r3 := uint64(k[0]&0x0fffffff), uint64(k[1]&0x0ffffffc), uint64(k[2]&0x0ffffffc), uint64(k[3]&0x0ffffffc)
-	m.r = [5]uint64{r0 & limb, (r0>>26 | r1<<6) & limb, (r1>>20 | r2<<12) & limb, (r2>>14 | r3<<18) & limb, r3 >> 8}
+	r0, r1, r2, r3 := uint64(k[0]&0x0fffffff), uint64(k[1]&0x0ffffffc), uint64(k[2]&0x0ffffffc),
+		uint64(k[3]&0x0ffffffc)
+	m.r = [5]uint64{r0 & limb, (r0>>26 | r1<<6) & limb, (r1>>20 | r2<<12) & limb,
+		(r2>>14 | r3<<18) & limb, r3 >> 8}
 	m.h = [5]uint64{}
 	m.pad = [4]uint32{k[4], k[5], k[6], k[7]}
 }

@@ -63,11 +63,13 @@ func badPointerA() {
 				continue
 			}
 			c.args[c.at] = a
-			_, _, e := syscall.RawSyscall6(c.number, c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], c.args[5])
+			_, _, e := syscall.RawSyscall6(c.number, c.args[0], c.args[1], c.args[2], c.args[3], c.args[4],
+				c.args[5])
 			n++
 			if e != syscall.EFAULT {
 				wrong++
-				say(c.name + " at 0x" + strconv.FormatUint(uint64(a), 16) + ": error " + strconv.Itoa(int(e)) + "; want EFAULT")
+				say(c.name + " at 0x" + strconv.FormatUint(uint64(a), 16) + ": error " + strconv.Itoa(int(e)) +
+					"; want EFAULT")
 			}
 		}
 	}

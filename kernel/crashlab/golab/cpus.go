@@ -37,7 +37,8 @@ func stayOnFirst() {
 func stayOn(cpu uint32) {
 	runtime.LockOSThread()
 	cpus := uint64(1) << cpu
-	if _, _, e := syscall.RawSyscall(syscall.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(cpus), uintptr(unsafe.Pointer(&cpus))); e != 0 {
+	if _, _, e := syscall.RawSyscall(syscall.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(cpus),
+		uintptr(unsafe.Pointer(&cpus))); e != 0 {
 		say("sched_setaffinity: " + e.Error())
 	}
 }
@@ -84,7 +85,8 @@ func recordOfCPUB() {
 	for n := uint32(1); n < percpu.Count(); n++ {
 		r := percpu.At(n)
 		r.ID, r.Number = 0xaa, n^0x40
-		for at := uintptr(unsafe.Pointer(r)); at < uintptr(unsafe.Pointer(r))+8; at++ { // where the record is
+		// Where the record is.
+		for at := uintptr(unsafe.Pointer(r)); at < uintptr(unsafe.Pointer(r))+8; at++ {
 			*(*byte)(arch.Pointer(at)) = 0x5a
 		}
 	}
@@ -155,7 +157,8 @@ func lockDiesB() {
 	if r := percpu.This(); r.WaitSince == 0 {
 		r.Lock(percpu.Interrupt, 0)
 		reach()
-		for first := percpu.At(0); first.WaitSince == 0 || first.WaitGate != percpu.GateOf(syscall.SYS_GETPPID); arch.Pause() {
+		for first := percpu.At(0); first.WaitSince == 0 ||
+			first.WaitGate != percpu.GateOf(syscall.SYS_GETPPID); arch.Pause() {
 			if first.WaitSince != 0 {
 				r.Unlock()
 				for n := 0; n < 1000 && first.WaitSince != 0; n++ {

@@ -26,7 +26,8 @@ var lastStep uintptr
 var runtimeSteps, switchSteps uint
 
 func stepGoA() {
-	for _, f := range []any{stepGoB, stepOpenDefer, stepLoopDefer, stepPanics, stepGrow, stepCalls, stepSize.size} {
+	for _, f := range []any{stepGoB, stepOpenDefer, stepLoopDefer, stepPanics, stepGrow, stepCalls,
+		stepSize.size} {
 		pc := reflect.ValueOf(f).Pointer()
 		if steppedLo == 0 || pc < steppedLo {
 			steppedLo = pc

@@ -30,7 +30,8 @@ func stepEntryA() {
 	runtime.GOMAXPROCS(2) // one for the loop, one for stepOther
 	runtime.LockOSThread()
 	const room = 32 << 20
-	b, err := syscall.Mmap(-1, 0, room, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	b, err := syscall.Mmap(-1, 0, room, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
 		panic(err)
 	}

@@ -151,7 +151,8 @@ func startE1000() bool {
 		setReg(e1000AddressLow, low)
 		setReg(e1000AddressHigh, high)
 	}
-	address = [6]byte{byte(low), byte(low >> 8), byte(low >> 16), byte(low >> 24), byte(high), byte(high >> 8)}
+	address = [6]byte{byte(low), byte(low >> 8), byte(low >> 16), byte(low >> 24), byte(high),
+		byte(high >> 8)}
 	if !wanted(address) || memory == 0 && !allocate(arch.PageSize+2*slots*bufferSize) {
 		return false
 	}

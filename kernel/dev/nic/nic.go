@@ -38,13 +38,17 @@ const (
 
 // drivers is the table of the drivers. Never written.
 var drivers = [...]struct {
-	name     string
-	start    func() bool                                  // starts the card, from whatever state it is in
-	send     func(frame uintptr, n int, mine uint32) bool // hands a frame over and waits until it is taken
-	readable func() bool                                  // reports whether a frame was received
-	receive  func(buf uintptr, n int) int                 // copies it, and returns its length
-	route    func() bool                                  // makes the card interrupt by a message; nil: it cannot
-	seen     func()                                       // tells the card that its interrupt was seen; nil: not needed
+	name string
+	// Starts the card, from whatever state it is in.
+	start func() bool
+	// Hands a frame over and waits until it is taken.
+	send     func(frame uintptr, n int, mine uint32) bool
+	readable func() bool                  // reports whether a frame was received
+	receive  func(buf uintptr, n int) int // copies it, and returns its length
+	// Makes the card interrupt by a message; nil: it cannot.
+	route func() bool
+	// Tells the card that its interrupt was seen; nil: not needed.
+	seen func()
 }{
 	virtioModern: {"virtio-net (PCI, modern)", startVirtio, sendVirtio, readableVirtio, receiveVirtio, routeMSIX, nil},
 	virtioLegacy: {"virtio-net (PCI, legacy)", startVirtio, sendVirtio, readableVirtio, receiveVirtio, routeMSIX, nil},

@@ -96,7 +96,8 @@ func giveQueues() bool {
 	}
 	rx.makeReceive()
 	tx.makeSend(blank)
-	return device.SetQueue(queueReceive, &rx.Queue, interrupts) && device.SetQueue(queueSend, &tx.Queue, false)
+	return device.SetQueue(queueReceive, &rx.Queue, interrupts) &&
+		device.SetQueue(queueSend, &tx.Queue, false)
 }
 
 // readAddress reads the card's hardware address, or makes one, locally administered, for a

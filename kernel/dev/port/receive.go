@@ -58,7 +58,8 @@ func route(a pci.Address) bool {
 // inboxFor returns the memory that is needed to receive through a queue of size descriptors, and to
 // open the port through another.
 func inboxFor(size, controls uint16) uintptr {
-	return virtio.QueueBytes(size) + virtio.QueueBytes(controls) + uintptr(min(size, receiveSlots)+1)*slotBytes
+	return virtio.QueueBytes(size) + virtio.QueueBytes(controls) +
+		uintptr(min(size, receiveSlots)+1)*slotBytes
 }
 
 // beginReceiving gives the device a queue of size descriptors in that memory, and one of controls

@@ -30,7 +30,8 @@ var pixels pixelScreen // set once at boot
 func Pixels(addr, pitch uintptr, width, height, bpp int, red, green, blue Field) bool {
 	p := &pixels
 	p.bytes = uintptr(bpp+7) / 8
-	if p.bytes < 2 || p.bytes > 4 || width < 0 || height < 0 || width > 1<<16 || height > 1<<16 || uintptr(width)*p.bytes > pitch {
+	if p.bytes < 2 || p.bytes > 4 || width < 0 || height < 0 || width > 1<<16 || height > 1<<16 ||
+		uintptr(width)*p.bytes > pitch {
 		return false
 	}
 	p.addr, p.pitch, p.width, p.height = addr, pitch, width, height

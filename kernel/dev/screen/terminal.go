@@ -54,7 +54,8 @@ func terminal(b byte) {
 		col = max(min(col, cols-1)-1, 0)
 	case b == '\t':
 		col = min(col&^7+8, cols)
-	case b < ' ' || b == 0x7f || b&0xc0 == 0x80: // control characters; all but the first byte of a character
+	// Control characters; all but the first byte of a character.
+	case b < ' ' || b == 0x7f || b&0xc0 == 0x80:
 	default:
 		if col >= cols {
 			col = 0

@@ -162,8 +162,9 @@ func (s *share) advance() {
 
 // changes are the messages that make the changes. Never written.
 var changes = [...]step{
-	vfs.Create: create, vfs.MakeDir: mkdir, vfs.MakeLink: symlink, vfs.HardLink: link, vfs.Remove: unlink,
-	vfs.Move: rename, vfs.SetAttributes: setattr, vfs.WriteBytes: write, vfs.Sync: fsync,
+	vfs.Create: create, vfs.MakeDir: mkdir, vfs.MakeLink: symlink, vfs.HardLink: link,
+	vfs.Remove: unlink,
+	vfs.Move:   rename, vfs.SetAttributes: setattr, vfs.WriteBytes: write, vfs.Sync: fsync,
 }
 
 // looksAt returns the node whose new state is read.

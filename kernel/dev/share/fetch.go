@@ -275,7 +275,8 @@ func (s *share) next(length int) {
 var questions = [...]byte{
 	version: askVersion, attach: askAttach, walk: askWalk, getattr: askGetattr, readlink: askReadlink,
 	lopen: askLopen, read: askRead, readdir: askReaddir, clunk: askClunk,
-	closing: askClunk, openForWrite: askLopen, create: askLcreate, mkdir: askMkdir, symlink: askSymlink, link: askLink,
+	closing: askClunk, openForWrite: askLopen, create: askLcreate, mkdir: askMkdir,
+	symlink: askSymlink, link: askLink,
 	unlink: askUnlinkat, rename: askRenameat, setattr: askSetattr, write: askWrite, fsync: askFsync,
 }
 

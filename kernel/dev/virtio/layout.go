@@ -23,8 +23,10 @@ func IsPCI(id uint32, typ uint16) bool {
 func (d *Device) FindPCI(h *pci.Header, config uint32) bool {
 	if l := readLayout(h); l.ok(config) {
 		*d = Device{
-			kind: modern, common: mem.MapDevice(l.commonAt, commonBytes), notifyBase: mem.MapDevice(l.notifyAt, uintptr(l.notify.size)),
-			config: mem.MapDevice(l.deviceAt, uintptr(config)), notifySize: uintptr(l.notify.size), notifyStep: uintptr(l.notifyStep),
+			kind: modern, common: mem.MapDevice(l.commonAt, commonBytes),
+			notifyBase: mem.MapDevice(l.notifyAt, uintptr(l.notify.size)),
+			config:     mem.MapDevice(l.deviceAt, uintptr(config)), notifySize: uintptr(l.notify.size),
+			notifyStep: uintptr(l.notifyStep),
 		}
 		if d.common != 0 && d.notifyBase != 0 && d.config != 0 {
 			return true

@@ -46,7 +46,8 @@ func QueueBytes(size uint16) uintptr {
 // Place gives a queue of size descriptors its memory, at a page's address.
 func (q *Queue) Place(memory uintptr, size uint16) {
 	bytes, used := queueBytes(size)
-	*q = Queue{Size: size, desc: memory, avail: memory + descSize*uintptr(size), used: memory + used, end: memory + bytes}
+	*q = Queue{Size: size, desc: memory, avail: memory + descSize*uintptr(size), used: memory + used,
+		end: memory + bytes}
 }
 
 // Rings returns the addresses of the descriptors and of the two rings, for the device.

@@ -90,7 +90,8 @@ func received(b []byte) []byte {
 	}
 	ip := b[ipAt:]
 	head, total := int(ip[0]&15)*4, int(get16(ip[2:]))
-	if ip[0]>>4 != 4 || head < 20 || total < head+8 || total > len(ip) || ip[9] != protocolUDP || get16(ip[6:])&0x3fff != 0 {
+	if ip[0]>>4 != 4 || head < 20 || total < head+8 || total > len(ip) || ip[9] != protocolUDP ||
+		get16(ip[6:])&0x3fff != 0 {
 		return nil // or a fragment
 	}
 	c := &state.config
@@ -101,7 +102,8 @@ func received(b []byte) []byte {
 	}
 	udp := ip[head:total]
 	length := int(get16(udp[4:]))
-	if get16(udp[2:]) != c.SourcePort || get16(udp) != c.DestinationPort || length < 8 || length > len(udp) {
+	if get16(udp[2:]) != c.SourcePort || get16(udp) != c.DestinationPort || length < 8 ||
+		length > len(udp) {
 		return nil
 	}
 	return udp[8:length]

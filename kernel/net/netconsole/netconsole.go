@@ -39,7 +39,8 @@ func Configure(console, ip []byte) (wrongConsole, wrongIP string) {
 	switch {
 	case c.Fixed:
 	case isGroup(c.Destination): // RFC 1112, 6.4
-		c.Hardware = Hardware{0x01, 0x00, 0x5e, c.Destination[1] & 0x7f, c.Destination[2], c.Destination[3]}
+		c.Hardware = Hardware{0x01, 0x00, 0x5e, c.Destination[1] & 0x7f, c.Destination[2],
+			c.Destination[3]}
 	default:
 		c.Hardware = Broadcast
 	}

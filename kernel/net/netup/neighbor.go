@@ -33,7 +33,8 @@ func text(a netconsole.Address) net.IP { return net.IP(a[:]) }
 // (RFC 5227).
 func (n *neighbor) request(a netconsole.Address) []byte {
 	return serialize(
-		&layers.Ethernet{SrcMAC: n.hardware[:], DstMAC: netconsole.Broadcast[:], EthernetType: layers.EthernetTypeARP},
+		&layers.Ethernet{SrcMAC: n.hardware[:], DstMAC: netconsole.Broadcast[:],
+			EthernetType: layers.EthernetTypeARP},
 		n.arp(layers.ARPRequest, make([]byte, len(n.hardware)), a[:]))
 }
 
@@ -59,7 +60,8 @@ func (n *neighbor) handle(frame []byte) (answer []byte, hop *netconsole.Hardware
 	var udp layers.UDP
 	var data gopacket.Payload
 	var found []gopacket.LayerType
-	parser := gopacket.NewDecodingLayerParser(layers.LayerTypeEthernet, &eth, &arp, &ip, &icmp, &udp, &data)
+	parser := gopacket.NewDecodingLayerParser(layers.LayerTypeEthernet, &eth, &arp, &ip, &icmp, &udp,
+		&data)
 	parser.IgnoreUnsupported = true
 	if err := parser.DecodeLayers(frame, &found); err != nil || parser.Truncated || len(found) < 2 {
 		return nil, nil
@@ -77,14 +79,19 @@ func (n *neighbor) handle(frame []byte) (answer []byte, hop *netconsole.Hardware
 	default:
 		return nil, nil
 	}
-	back := &layers.Ethernet{SrcMAC: n.hardware[:], DstMAC: eth.SrcMAC, EthernetType: layers.EthernetTypeIPv4}
-	reply := &layers.IPv4{Version: 4, TTL: 64, Protocol: ip.Protocol, SrcIP: ip.DstIP, DstIP: ip.SrcIP, Flags: layers.IPv4DontFragment}
+	back := &layers.Ethernet{SrcMAC: n.hardware[:], DstMAC: eth.SrcMAC,
+		EthernetType: layers.EthernetTypeIPv4}
+	reply := &layers.IPv4{Version: 4, TTL: 64, Protocol: ip.Protocol, SrcIP: ip.DstIP, DstIP: ip.SrcIP,
+		Flags: layers.IPv4DontFragment}
 	switch {
-	case found[2] == layers.LayerTypeICMPv4 && intact(icmp.Contents, icmp.Payload) && icmp.TypeCode == layers.CreateICMPv4TypeCode(layers.ICMPv4TypeEchoRequest, 0):
+	case found[2] == layers.LayerTypeICMPv4 && intact(icmp.Contents, icmp.Payload) &&
+		icmp.TypeCode == layers.CreateICMPv4TypeCode(layers.ICMPv4TypeEchoRequest, 0):
 		return serialize(back, reply,
-			&layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(layers.ICMPv4TypeEchoReply, 0), Id: icmp.Id, Seq: icmp.Seq},
+			&layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(layers.ICMPv4TypeEchoReply, 0), Id: icmp.Id,
+				Seq: icmp.Seq},
 			gopacket.Payload(icmp.Payload)), nil
-	case found[2] == layers.LayerTypeUDP && intactUDP(&ip, &udp) && n.echo && udp.DstPort == echoPort && udp.SrcPort >= ownPorts:
+	case found[2] == layers.LayerTypeUDP && intactUDP(&ip, &udp) && n.echo &&
+		udp.DstPort == echoPort && udp.SrcPort >= ownPorts:
 		u := &layers.UDP{SrcPort: udp.DstPort, DstPort: udp.SrcPort}
 		u.SetNetworkLayerForChecksum(reply)
 		return serialize(back, reply, u, gopacket.Payload(udp.Payload)), nil
@@ -95,8 +102,10 @@ func (n *neighbor) handle(frame []byte) (answer []byte, hop *netconsole.Hardware
 // forUs reports whether a packet is intact, and from one machine to this one alone.
 func (n *neighbor) forUs(ip *layers.IPv4) bool {
 	from := ip.SrcIP.To4()
-	return ip.Version == 4 && binary.BigEndian.Uint16(ip.Contents[2:]) != 0 && // the parser corrects a length of 0
-		intact(ip.Contents) && bytes.Equal(ip.DstIP.To4(), n.own[:]) && from != nil && from[0] != 0 && from[0] < 224 && !bytes.Equal(from, n.own[:]) &&
+	// The parser corrects a length of 0.
+	return ip.Version == 4 && binary.BigEndian.Uint16(ip.Contents[2:]) != 0 &&
+		intact(ip.Contents) && bytes.Equal(ip.DstIP.To4(), n.own[:]) && from != nil && from[0] != 0 &&
+		from[0] < 224 && !bytes.Equal(from, n.own[:]) &&
 		ip.FragOffset == 0 && ip.Flags&layers.IPv4MoreFragments == 0
 }
 
@@ -123,7 +132,8 @@ func intactUDP(ip *layers.IPv4, udp *layers.UDP) bool {
 	if udp.Length == 0 {
 		return false // the parser takes it for a jumbogram of IPv6
 	}
-	pseudo := append(bytes.Clone(ip.Contents[12:20]), 0, byte(ip.Protocol), byte(udp.Length>>8), byte(udp.Length))
+	pseudo := append(bytes.Clone(ip.Contents[12:20]), 0, byte(ip.Protocol), byte(udp.Length>>8),
+		byte(udp.Length))
 	return udp.Checksum == 0 || intact(pseudo, udp.Contents, udp.Payload)
 }
 
@@ -139,7 +149,8 @@ func (n *neighbor) handleARP(arp *layers.ARP) (answer []byte, hop *netconsole.Ha
 	}
 	if arp.Operation == layers.ARPRequest && bytes.Equal(arp.DstProtAddress, n.own[:]) {
 		answer = serialize(
-			&layers.Ethernet{SrcMAC: n.hardware[:], DstMAC: arp.SourceHwAddress, EthernetType: layers.EthernetTypeARP},
+			&layers.Ethernet{SrcMAC: n.hardware[:], DstMAC: arp.SourceHwAddress,
+				EthernetType: layers.EthernetTypeARP},
 			n.arp(layers.ARPReply, arp.SourceHwAddress, arp.SourceProtAddress))
 	}
 	return answer, hop
@@ -148,7 +159,8 @@ func (n *neighbor) handleARP(arp *layers.ARP) (answer []byte, hop *netconsole.Ha
 // serialize makes a frame of layers, with lengths and checksums.
 func serialize(l ...gopacket.SerializableLayer) []byte {
 	b := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, l...); err != nil {
+	if err := gopacket.SerializeLayers(b,
+		gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, l...); err != nil {
 		return nil // an address of another length, which no packet can have
 	}
 	return b.Bytes()

@@ -85,8 +85,10 @@ func (n *neighbor) ask(f *os.File, learned <-chan netconsole.Hardware) {
 			wait, asked = refreshEvery, tellAfter
 		case <-time.After(wait):
 			if asked == tellAfter && wait == askEvery {
-				fmt.Fprintf(os.Stderr, "netup: %v does not answer ARP, so netconsole goes to all machines of this network;"+
-					" if it is behind a router, add ip=%v::GATEWAY to the kernel command line\n", text(n.hop), text(n.own))
+				fmt.Fprintf(os.Stderr,
+					"netup: %v does not answer ARP, so netconsole goes to all machines of this network;"+
+						" if it is behind a router, add ip=%v::GATEWAY to the kernel command line\n", text(n.hop),
+					text(n.own))
 			}
 		}
 	}

@@ -20,7 +20,8 @@ var (
 	latest uint32
 
 	kernels = stream.Writer{Out: out, Latest: &latest}
-	files   = [MaxFiles]file{{w: stream.Writer{Out: out, Latest: &latest}}, {w: stream.Writer{Out: out, Latest: &latest}}}
+	files   = [MaxFiles]file{{w: stream.Writer{Out: out, Latest: &latest}},
+		{w: stream.Writer{Out: out, Latest: &latest}}}
 )
 
 // Configure chooses the port: the value of the option record.port, nil if it is not

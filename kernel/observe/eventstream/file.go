@@ -50,7 +50,8 @@ func Write(n int, b []byte) bool {
 
 // inKind reports whether a kind may contain the byte.
 func inKind(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_'
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' ||
+		c == '-' || c == '_'
 }
 
 // Close ends a file and the record in it. Kernel context.

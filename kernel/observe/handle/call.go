@@ -36,7 +36,8 @@ func NewKind(name string) Kind {
 	if arch.OnFakeG() {
 		return newKind(ascii.Bytes(name))
 	}
-	return Kind(call(opNewKind, uintptr(unsafe.Pointer(unsafe.StringData(name))), uintptr(len(name)), 0, 0))
+	return Kind(call(opNewKind, uintptr(unsafe.Pointer(unsafe.StringData(name))), uintptr(len(name)),
+		0, 0))
 }
 
 // Dump sends a snapshot, if anything is logged: a record of the kind [SnapshotKind], which `zf run

@@ -42,7 +42,9 @@ func Send() {
 		if !ok {
 			break
 		}
-		if vfs.Mode(id)&vfs.S_IFMT != vfs.S_IFREG || vfs.ShareOf(id) != 0 || vfs.Stat(id).Ctime < started { // the host has what is still a share's
+		// The host has what is still a share's.
+		if vfs.Mode(id)&vfs.S_IFMT != vfs.S_IFREG || vfs.ShareOf(id) != 0 ||
+			vfs.Stat(id).Ctime < started {
 			continue
 		}
 		if path := fullPath(dir, name); wanted(path) {
@@ -76,9 +78,11 @@ func fullPath(dir vfs.ID, name []byte) []byte {
 
 // wanted reports whether an option outbox= names the path, or a directory above it.
 func wanted(path []byte) bool {
-	for value, line, ok := option.Next(option.Line(), "outbox"); ok; value, line, ok = option.Next(line, "outbox") {
+	for value, line, ok := option.Next(option.Line(),
+		"outbox"); ok; value, line, ok = option.Next(line, "outbox") {
 		n := len(value)
-		if n > 0 && len(path) >= n && ascii.Equal(path[:n], value) && (len(path) == n || path[n] == '/' || value[n-1] == '/') {
+		if n > 0 && len(path) >= n && ascii.Equal(path[:n], value) &&
+			(len(path) == n || path[n] == '/' || value[n-1] == '/') {
 			return true
 		}
 	}

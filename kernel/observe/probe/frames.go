@@ -184,7 +184,8 @@ func enter(function uint32, f *arch.TrapFrame, now uint64) {
 	o := openAt(n)
 	freeOpen = o.outer
 	r := percpu.This()
-	*o = openCall{off: off, began: now, spent: r.ProbeTicks, cpu: r.Number, function: function, caller: callerOf(function, f), outer: s.top}
+	*o = openCall{off: off, began: now, spent: r.ProbeTicks, cpu: r.Number, function: function,
+		caller: callerOf(function, f), outer: s.top}
 	s.top = n
 }
 

@@ -106,10 +106,12 @@ func Places() (functions, places int) {
 // Start takes the table at address at, of size bytes, for the text textLo <= pc < textHi of the
 // build with that ID, and arms its places. memory returns zeroed memory that is never freed, or 0.
 // It returns what is wrong, or "". Early context.
-func Start(at, size, lo, hi uintptr, buildID []byte, memory func(size uintptr) uintptr) (wrong string) {
+func Start(at, size, lo, hi uintptr, buildID []byte,
+	memory func(size uintptr) uintptr) (wrong string) {
 	h := (*header)(arch.Pointer(at))
 	const row = unsafe.Sizeof(Place{})
-	if size < unsafe.Sizeof(header{}) || !begins(&h.magic) || h.functions > MaxFunctions || h.sites > MaxPlaces ||
+	if size < unsafe.Sizeof(header{}) || !begins(&h.magic) || h.functions > MaxFunctions ||
+		h.sites > MaxPlaces ||
 		size < unsafe.Sizeof(header{})+uintptr(h.sites)*row {
 		return "the table of probes is damaged"
 	}
@@ -140,7 +142,8 @@ func Start(at, size, lo, hi uintptr, buildID []byte, memory func(size uintptr) u
 		p := placeAt(i)
 		*p = *(*Place)(arch.Pointer(from + uintptr(i)*row))
 		addr := lo + uintptr(p.Offset)
-		if p.Function >= numFuncs || addr >= hi || *(*byte)(arch.Pointer(addr)) != p.Byte || p.Byte == arch.BreakpointCode {
+		if p.Function >= numFuncs || addr >= hi || *(*byte)(arch.Pointer(addr)) != p.Byte ||
+			p.Byte == arch.BreakpointCode {
 			return "the table of probes does not fit the program"
 		}
 		if _, ok := find(p.Offset); ok {

@@ -180,7 +180,8 @@ type Times struct{ Began, Lasted, Ran, Slow, CostHz uint64 }
 // Write writes the record, which has been begun; the caller ends it. name names the system calls.
 // Kernel context.
 func Write(w *stream.Writer, d *depot.Depot, t Times, name func(call int) string) {
-	for _, v := range [...]uint64{2, hz, t.Began, t.Lasted, t.Ran, ticks, samples, lost, stalled, t.Slow, cost, t.CostHz} {
+	for _, v := range [...]uint64{2, hz, t.Began, t.Lasted, t.Ran, ticks, samples, lost, stalled,
+		t.Slow, cost, t.CostHz} {
 		w.Uvarint(v)
 	}
 	size := d.ImageSize()

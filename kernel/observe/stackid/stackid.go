@@ -40,7 +40,8 @@ var specials int // set once at boot
 // function. Setup returns false if the memory is too small. Early context.
 //
 //go:noinline
-func Setup(base, size uintptr, c *Code, walker func(f *arch.TrapFrame, number int) (id uint32, ok bool)) bool {
+func Setup(base, size uintptr, c *Code,
+	walker func(f *arch.TrapFrame, number int) (id uint32, ok bool)) bool {
 	code = *c
 	walk = **(**uintptr)(unsafe.Pointer(&walker))
 	return the.Init(base, size, c.TextLo, c.TextHi)
@@ -225,7 +226,8 @@ func lookUp(pc uintptr) uint32 {
 	if isSpecial(pc) {
 		return notPlain
 	}
-	t, ok := tracer.ParsePCTable(unsafe.Slice((*byte)(arch.Pointer(code.TabLo)), int(code.TabHi-code.TabLo)), code.TextLo)
+	t, ok := tracer.ParsePCTable(unsafe.Slice((*byte)(arch.Pointer(code.TabLo)),
+		int(code.TabHi-code.TabLo)), code.TextLo)
 	if !ok {
 		return notPlain
 	}
