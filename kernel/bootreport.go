@@ -49,37 +49,8 @@ func printReport() {
 		console.String(", ")
 	}
 	console.String(info.Protocol.String())
-	if f, ok := info.Framebuffer(); ok {
-		console.String("\nscreen  ")
-		console.Dec(uint64(f.Width))
-		console.Byte('x')
-		console.Dec(uint64(f.Height))
-		if f.Kind == boot.Text {
-			console.String(" characters")
-		} else {
-			console.String(", ")
-			console.Dec(uint64(f.BPP))
-			console.String(" bits")
-		}
-		console.String(" at ")
-		console.Hex(f.Addr)
-	}
-	console.String("\nmemory  ")
-	console.Dec(mem.Total() >> 10)
-	console.String(" KiB usable, up to ")
-	console.Hex(mem.Highest())
-	console.String("; image ")
-	console.Dec(uint64(image.End-(image.TextLo-image.HeaderRoom)) >> 10)
-	console.String(" KiB, page tables ")
-	console.Dec(mem.TableBytes() >> 10)
-	console.String(" KiB\n")
-	if info.Truncated {
-		console.String("        the loader's information was longer than the kernel keeps (")
-		console.Dec(boot.MaxRegions)
-		console.String(" regions, ")
-		console.Dec(boot.MaxCmdline)
-		console.String(" bytes)\n")
-	}
+	printScreen()
+	printMemory()
 	console.String("cpu     ")
 	printCPU()
 	if !mem.NoExec() {
@@ -109,6 +80,53 @@ func printReport() {
 	printNetconsole()
 	observe.PrintProbes()
 	printUnknown()
+	printStacks()
+}
+
+// printScreen prints the line about the loader's screen, if there is one. It begins with the line
+// break that ends the previous line.
+func printScreen() {
+	f, ok := info.Framebuffer()
+	if !ok {
+		return
+	}
+	console.String("\nscreen  ")
+	console.Dec(uint64(f.Width))
+	console.Byte('x')
+	console.Dec(uint64(f.Height))
+	if f.Kind == boot.Text {
+		console.String(" characters")
+	} else {
+		console.String(", ")
+		console.Dec(uint64(f.BPP))
+		console.String(" bits")
+	}
+	console.String(" at ")
+	console.Hex(f.Addr)
+}
+
+// printMemory prints the lines about the memory, with the line break before them.
+func printMemory() {
+	console.String("\nmemory  ")
+	console.Dec(mem.Total() >> 10)
+	console.String(" KiB usable, up to ")
+	console.Hex(mem.Highest())
+	console.String("; image ")
+	console.Dec(uint64(image.End-(image.TextLo-image.HeaderRoom)) >> 10)
+	console.String(" KiB, page tables ")
+	console.Dec(mem.TableBytes() >> 10)
+	console.String(" KiB\n")
+	if info.Truncated {
+		console.String("        the loader's information was longer than the kernel keeps (")
+		console.Dec(boot.MaxRegions)
+		console.String(" regions, ")
+		console.Dec(boot.MaxCmdline)
+		console.String(" bytes)\n")
+	}
+}
+
+// printStacks prints the table of the kernel's stacks, with the line break before it.
+func printStacks() {
 	console.String("\nstack        size  used, at least   free  limit\n")
 	for i := range stack.Table[:stack.Count] {
 		s := &stack.Table[i]

@@ -93,44 +93,14 @@ func early() {
 	fault.SetEnd()
 	stack.SetLimits()
 	arch.MaskInterrupts()
-	for i := range info.Modules() {
-		m := &info.Modules()[i]
-		if !mem.Keep(uintptr(m.Lo), uintptr(m.Hi)) {
-			fault.Panic("the loader's modules are too many, or one ends before it begins")
-		}
-	}
-	if wrong := mem.Init(info.Regions(), image.Segments[:image.NumSegments], image.End); wrong != "" {
-		fault.Panic(wrong)
-	}
-	memdump.Find(info.Regions())
-	percpu.This().SetRing(mem.Contiguous(arch.RingSize))
-	c := &percpu.This().CPU
-	if mem.ReadOnly(c.TablePages()) {
-		c.LockTables()
-	}
-	mapScreen()
-	if screen.On() {
-		fault.UseCodes(mem.Contiguous(fault.CodesSize))
-	}
-	if !stack.Guard() {
-		fault.Panic("not enough RAM behind the kernel's image for page tables: a stack has no guard page")
-	}
-	stack.Watch()
+	setUpMemory()
 	startInterrupts()
 	clock.Init(mem.MapDevice(arch.AlarmRegisters(), arch.PageSize) != 0)
 	fault.StartBranches()
 	smp.Start(info.Regions())
 	fault.SetWatches()
 	entropy.Init(uint64(clock.Wall()))
-	observe.ChoosePort()
-	observe.StartDepot()
-	observe.StartProfile()
-	observe.StartHandles()
-	for i := range info.Modules() {
-		if m := &info.Modules()[i]; observe.StartProbes(arch.Virtual(uintptr(m.Lo)), arch.Virtual(uintptr(m.Hi))) {
-			break
-		}
-	}
+	startObserving()
 	addPlaces()
 	findNetwork()
 	findShares()
@@ -154,4 +124,46 @@ func early() {
 
 	monitor.AtBoot()
 	startProgram()
+}
+
+// setUpMemory builds the page tables, and takes the RAM that must be set aside before anything else
+// uses it.
+func setUpMemory() {
+	for i := range info.Modules() {
+		m := &info.Modules()[i]
+		if !mem.Keep(uintptr(m.Lo), uintptr(m.Hi)) {
+			fault.Panic("the loader's modules are too many, or one ends before it begins")
+		}
+	}
+	if wrong := mem.Init(info.Regions(), image.Segments[:image.NumSegments], image.End); wrong != "" {
+		fault.Panic(wrong)
+	}
+	memdump.Find(info.Regions())
+	percpu.This().SetRing(mem.Contiguous(arch.RingSize))
+	c := &percpu.This().CPU
+	if mem.ReadOnly(c.TablePages()) {
+		c.LockTables()
+	}
+	mapScreen()
+	if screen.On() {
+		fault.UseCodes(mem.Contiguous(fault.CodesSize))
+	}
+	if !stack.Guard() {
+		fault.Panic("not enough RAM behind the kernel's image for page tables: a stack has no guard page")
+	}
+	stack.Watch()
+}
+
+// startObserving starts what the command line asks to observe.
+func startObserving() {
+	observe.ChoosePort()
+	observe.StartDepot()
+	observe.StartProfile()
+	observe.StartHandles()
+	for i := range info.Modules() {
+		if m := &info.Modules()[i]; observe.StartProbes(arch.Virtual(uintptr(m.Lo)),
+			arch.Virtual(uintptr(m.Hi))) {
+			return
+		}
+	}
 }

@@ -79,6 +79,11 @@ func startProgram() {
 	linux.OnPanic(fault.GoroutinePanic)
 	linux.OnKill(fault.ProgramKilled)
 
+	arch.OnStack(k.Lo, k.Hi, enter, uintptr(unsafe.Pointer(firstThread())))
+}
+
+// firstThread makes the program's first thread, with its name and its stack.
+func firstThread() *thread.Thread {
 	t := thread.New()
 	if t == nil {
 		fault.Panic("not enough RAM for a thread")
@@ -92,7 +97,7 @@ func startProgram() {
 	if _, e := mem.Map(lo, firstStackSize, mem.ProtRead|mem.ProtWrite, true, true); e != 0 {
 		fault.Panic("there is no room for the first stack")
 	}
-	arch.OnStack(k.Lo, k.Hi, enter, uintptr(unsafe.Pointer(t)))
+	return t
 }
 
 // enter fills the first stack and continues in the program. It runs on the kernel stack, on which
@@ -148,7 +153,8 @@ func setTime() {
 
 // listen enables the interrupts of the serial port and of the virtio console.
 func listen() {
-	arch.ConnectConsole(arch.LocalInterrupts() && mem.MapDevice(arch.LineRegisters, arch.PageSize) != 0)
+	arch.ConnectConsole(arch.LocalInterrupts() &&
+		mem.MapDevice(arch.LineRegisters, arch.PageSize) != 0)
 	console.EnableInput()
 	if port.Listens() {
 		fault.OnInterrupt(arch.InterruptPort, linux.Pump)

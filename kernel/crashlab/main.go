@@ -124,6 +124,12 @@ func lab() {
 			return
 		}
 	}
+	listKinds(kind)
+	fault.Exit(2)
+}
+
+// listKinds says that there is no such kind, and lists all kinds.
+func listKinds(kind []byte) {
 	console.String("crash=")
 	console.Bytes(kind)
 	console.String(" is no kind of crash; the kinds are\n")
@@ -149,7 +155,6 @@ func lab() {
 	for i := range golab.Crashes {
 		row("", golab.Crashes[i].Kind, golab.Crashes[i].Help)
 	}
-	fault.Exit(2)
 }
 
 // wanted returns the kind of the option crash=. If the previous boot died and there is the option
