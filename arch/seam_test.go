@@ -18,8 +18,8 @@ import (
 
 const module = "github.com/zeroframe/zeroframe/"
 
-// sources calls check with each Go file of the repository outside arch/ and boot/, and other
-// with the name of each other file of kernel/.
+// sources calls check with each Go file of the repository outside arch/ and boot/, and other with
+// the name of each other file in kernel/.
 func sources(t *testing.T, check func(path string, file *ast.File), other func(path string)) {
 	t.Helper()
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
@@ -40,7 +40,7 @@ func sources(t *testing.T, check func(path string, file *ast.File), other func(p
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 		if err != nil {
-			return nil // an example of what does not compile
+			return nil // this example does not compile
 		}
 		check(name, file)
 		return nil
@@ -50,13 +50,13 @@ func sources(t *testing.T, check func(path string, file *ast.File), other func(p
 	}
 }
 
-// register is a register of a CPU, and device a device of a PC, in a name.
+// register matches a name that contains a CPU register, device one that contains a device of a PC.
 var (
 	register = regexp.MustCompile(`^([RE][BSI]P|BP|[RE]?([ABCD]X|[SD]I)|[RE]FLAGS|R([89]|1[0-5])|CR[0-8]|reg(R|CR)[A-Z0-9]+)$`)
 	device   = regexp.MustCompile(`(^|[a-z])(PIT|APIC|LAPIC|IOAPIC|PIC|VGA|HPET|CMOS)([A-Z]|$)`)
 )
 
-// seamWrongs returns what a file of kernel/ has that is the CPU's or the board's.
+// seamWrongs returns what a file in kernel/ uses that belongs to the CPU or the board.
 func seamWrongs(file *ast.File) (wrongs []string) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -93,9 +93,9 @@ func seamWrongs(file *ast.File) (wrongs []string) {
 }
 
 // TestSeam: outside arch/ and boot/ nothing imports past the seam, and the kernel names no
-// register, no device of a PC and no number of a port or an interrupt, and has no assembly.
-// The crash lab is the exception: its broken stacks and its faults are made in assembly, and
-// it raises interrupts by number.
+// register, no device of a PC, no port number and no interrupt number, and has no assembly. The
+// crash lab is the exception: it makes its broken stacks and faults in assembly, and raises
+// interrupts by number.
 func TestSeam(t *testing.T) {
 	files := 0
 	sources(t, func(path string, file *ast.File) {
@@ -121,7 +121,7 @@ func TestSeam(t *testing.T) {
 	}
 }
 
-// TestSeamCanFail: the rules find what they are for.
+// TestSeamCanFail: the rules find the violations that they are for.
 func TestSeamCanFail(t *testing.T) {
 	const src = `package p
 func f(f *frame) { f.RIP++; startAPIC(); arch.ReadPort8(0x60); fault.OnInterrupt(33, g); arch.ReadPort8(ports) }`
@@ -161,7 +161,7 @@ func exported(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// TestList: doc.go lists the names that this package has, and the stub has them, too.
+// TestList: doc.go lists the names that this package exports, and the stub exports them, too.
 func TestList(t *testing.T) {
 	doc, err := os.ReadFile("doc.go")
 	if err != nil {
@@ -172,7 +172,7 @@ func TestList(t *testing.T) {
 		listed = append(listed, string(m[1]))
 	}
 	slices.Sort(listed)
-	// The stub has the type of Base in UART beside them: names of types are no part of the list.
+	// The stub also has the type of UART.Base: the list does not contain types.
 	stub := slices.DeleteFunc(exported(t, "stub"), func(n string) bool { return n == "UARTBase" })
 	for _, tt := range []struct {
 		what  string
@@ -194,8 +194,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// overlay puts the files of the stub in the place of this package's own, without those whose
-// names end in one of the given.
+// overlay replaces this package's files with those of the stub, except those whose names end in one
+// of the given suffixes.
 func overlay(t *testing.T, without ...string) (file string) {
 	t.Helper()
 	replace := map[string]string{}
@@ -233,8 +233,8 @@ func overlay(t *testing.T, without ...string) (file string) {
 	return file
 }
 
-// TestStub: the kernel needs no more of the CPU and the board than the stub has: it compiles
-// with it. Without the board's names it does not.
+// TestStub: the kernel compiles with the stub, so it needs nothing else of the CPU and the board.
+// Without the board's names it does not compile.
 func TestStub(t *testing.T) {
 	list := exec.Command("go", "list", "./kernel/...")
 	list.Dir = ".."

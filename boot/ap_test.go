@@ -8,8 +8,8 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// want16 and want32 are the start of another CPU, as that reads it: 48 bytes in 16-bit mode, then
-// in 32-bit mode (ap.go has the offsets).
+// want16 and want32 are the start of another CPU as that CPU decodes it: 48 bytes in 16-bit mode,
+// then in 32-bit mode (ap.go has the offsets).
 var want16 = strings.Split(strings.TrimSpace(`
 cli
 cld

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// The assembler wrote entry as 64-bit code; a CPU runs it in 32-bit mode. This
-// test reads it as that CPU does and holds it against the intended instructions.
+// The assembler wrote entry as 64-bit code; a CPU runs it in 32-bit mode. This test decodes it as
+// that CPU does and compares it with the intended instructions.
 
 // want is the 32-bit part, in the decoder's Go syntax (which calls OUTB OUTL and
 // TESTB TESTL). Displacements that the linker fills
@@ -193,8 +193,7 @@ HLT
 JMP
 `), "\n")
 
-// normal makes an instruction comparable: numbers that the linker decides are
-// dropped.
+// normal makes an instruction comparable: it drops the numbers that the linker decides.
 func normal(inst x86asm.Inst, text string) string {
 	switch {
 	case inst.Op == x86asm.CALL, inst.Op == x86asm.JMP, strings.HasPrefix(inst.Op.String(), "J"):
@@ -214,7 +213,7 @@ func TestEntryIn32BitMode(t *testing.T) {
 		inst, err := x86asm.Decode(code[off:], 32)
 		if err != nil {
 			if len(got) >= len(want) {
-				break // alignment behind the function
+				break // alignment after the function
 			}
 			t.Fatalf("at +%#x: % x: %v", off, code[off:min(off+8, len(code))], err)
 		}
@@ -228,8 +227,8 @@ func TestEntryIn32BitMode(t *testing.T) {
 	}
 }
 
-// TestEntryIn64BitMode: what Linux runs first when it runs the image as a
-// program leads on to the Go runtime, with all registers but AX and SI intact.
+// TestEntryIn64BitMode: the instructions that Linux runs first when it runs the image as a program
+// lead to the Go runtime, with all registers but AX and SI intact.
 func TestEntryIn64BitMode(t *testing.T) {
 	code := entryCode(t)
 	var got []string
@@ -249,8 +248,7 @@ func TestEntryIn64BitMode(t *testing.T) {
 
 func entryCode(t *testing.T) []byte { return functionCode(t, "entry") }
 
-// functionCode returns the code of one of this package's functions from a crash lab as the linker
-// left it.
+// functionCode returns the code of one of this package's functions from a linked crash lab.
 func functionCode(t *testing.T, name string) []byte {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "lab")

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// grubJoin is what GRUB makes of its words (grub_create_loader_cmdline in
-// grub-core/lib/cmdline.c of GRUB 2.06).
+// grubJoin joins words as GRUB does (grub_create_loader_cmdline in grub-core/lib/cmdline.c of GRUB
+// 2.06).
 func grubJoin(words []string) string {
 	var all []string
 	for _, w := range words {
@@ -35,9 +35,9 @@ func TestDecodeGRUB(t *testing.T) {
 	}{
 		{nil, ""},
 		{[]string{"crash=early.panic", "--", "a"}, "crash=early.panic -- a"},
-		// What zf iso writes comes as it is.
+		// Words that zf iso writes come through unchanged.
 		{[]string{`env.X="a b"`, "--", `"a b"`, `""`, `"\"q\\"`, "it's", `'`, `\`}, `env.X="a b" -- "a b" "" "\"q\\" it's ' \`},
-		// What a person writes gets the kernel's quotes.
+		// Words that a person writes get the kernel's quotes.
 		{[]string{"env.X=a b", "--", "two words", "a=b c", " "}, `env.X="a b" -- "two words" a="b c" " "`},
 		{[]string{`a \ b`, "it's two"}, `"a \\ b" "it's two"`},
 	} {
@@ -47,8 +47,8 @@ func TestDecodeGRUB(t *testing.T) {
 	}
 }
 
-// FuzzDecodeGRUB: words that have the kernel's quotes come through as they are, and no
-// line at all leaves the room that it had.
+// FuzzDecodeGRUB: words that have the kernel's quotes come through unchanged, and every line stays
+// within its room.
 func FuzzDecodeGRUB(f *testing.F) {
 	f.Add(`env.X="a b" -- "two words" \" '`)
 	f.Add(`"a b" "a=b c" x\\y "`)
@@ -66,7 +66,7 @@ func FuzzDecodeGRUB(f *testing.F) {
 		if got := decode(line); len(got) > len(line) {
 			t.Errorf("%q becomes %q", line, got)
 		}
-		// Words: parted at spaces, but for those between quotes.
+		// Split the line into words at spaces outside quotes.
 		var words []string
 		quoted := false
 		for _, w := range strings.FieldsFunc(line, func(r rune) bool {

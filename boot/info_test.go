@@ -9,9 +9,9 @@ import (
 	"github.com/zeroframe/zeroframe/arch/amd64"
 )
 
-// The loaders' information blocks are tested in memory below 4 GiB, where
-// loaders put them. Reads outside the arena are refused as reads above 4 GiB are
-// in the kernel; one that slipped through would fault.
+// The tests put the loaders' information blocks into memory below 4 GiB, where loaders put them.
+// Reads outside the arena are refused as the kernel refuses reads above 4 GiB; a read that was not
+// refused would fault.
 
 // arena is memory below 4 GiB with inaccessible pages around it.
 type arena struct {
@@ -46,7 +46,7 @@ func newArena(t testing.TB) *arena {
 func (a *arena) u32(off int, v uint32) { binary.LittleEndian.PutUint32(a.b[off:], v) }
 func (a *arena) u64(off int, v uint64) { binary.LittleEndian.PutUint64(a.b[off:], v) }
 
-// at returns the address of an offset in the arena.
+// at returns the address of the arena's byte at off.
 func (a *arena) at(off int) uint32 { return uint32(a.base) + uint32(off) }
 
 // multiboot fills in multiboot information (Multiboot Specification 0.6.96, 3.3)
@@ -102,7 +102,7 @@ func TestReadMultiboot(t *testing.T) {
 	checkInfo(t, &i, Multiboot, "GRUB 2.06")
 }
 
-// TestReadMultibootNoMap: without a map there is lower and upper memory.
+// TestReadMultibootNoMap: without a map, Read takes the lower and upper memory.
 func TestReadMultibootNoMap(t *testing.T) {
 	a := newArena(t)
 	a.u32(0, 1)
@@ -137,7 +137,7 @@ func (a *arena) pvh() {
 	info = a.base
 }
 
-// TestReadPVH: also with multiboot's magic in EAX, which qboot leaves there.
+// TestReadPVH also runs with multiboot's magic in EAX, where qboot leaves it.
 func TestReadPVH(t *testing.T) {
 	for _, eax := range []uintptr{0, multibootMagic} {
 		a := newArena(t)
@@ -161,7 +161,7 @@ func TestReadNothing(t *testing.T) {
 	}
 }
 
-// TestReadLimits: what is longer than the kernel keeps is cut, and said to be.
+// TestReadLimits: values that are longer than the kernel's room are cut, and Read says so.
 func TestReadLimits(t *testing.T) {
 	a := newArena(t)
 	a.multiboot()
@@ -188,8 +188,8 @@ func TestReadLimits(t *testing.T) {
 	}
 }
 
-// FuzzRead takes the arena's contents from the fuzzer. Read must stay in it, come
-// to an end, and give regions that are no nonsense.
+// FuzzRead takes the arena's contents from the fuzzer. Read must stay in the arena, end, and give
+// plausible regions.
 func FuzzRead(f *testing.F) {
 	for _, fill := range []func(*arena){(*arena).multiboot, (*arena).pvh} {
 		a := newArena(f)
@@ -199,8 +199,8 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, mb bool, at uint16) {
 		a := newArena(t)
 		copy(a.b, data)
-		// Addresses in the data point anywhere; let the three that matter, and
-		// those of the map, point into the arena.
+		// Addresses in the data point anywhere; make the three that matter, and that of the map,
+		// point into the arena.
 		for _, off := range []int{16, 48, 64} {
 			a.u32(off, a.at(int(binary.LittleEndian.Uint32(a.b[off:]))%(2*arenaSize)))
 		}

@@ -13,12 +13,12 @@ import (
 	"testing"
 )
 
-// writers is what the comment of each package-level variable has: who may write to it. The
-// kernel lock is, with one CPU, that interrupts are off. What is one per CPU is in package
-// percpu's record; of what is not yet, its doc.go has a list.
+// writers matches the part of a package-level variable's comment that says who may write to it.
+// With one CPU, holding the kernel lock means that interrupts are off. Variables that are one per
+// CPU are in package percpu's record; its doc.go lists those that are not yet.
 var writers = regexp.MustCompile(`(?i)\b(set once at boot|under the kernel lock; the panic path takes none|under the kernel lock|panic path only|one per CPU|never written|crash lab only)\b`)
 
-// marks returns what the comment of each package-level variable of a file says of that, or "".
+// marks returns that part of the comment of each package-level variable of a file, or "".
 func marks(file *ast.File) map[string]string {
 	all := map[string]string{}
 	for _, d := range file.Decls {
@@ -37,8 +37,8 @@ func marks(file *ast.File) map[string]string {
 	return all
 }
 
-// TestWriters: the comment of each variable says who may write to it. Those that are one per
-// CPU and not in the CPU's record are in the list of percpu/doc.go, and no others.
+// TestWriters: the comment of each variable says who may write to it. The list in percpu/doc.go has
+// exactly the variables that are one per CPU and not in the CPU's record.
 func TestWriters(t *testing.T) {
 	doc, err := os.ReadFile("percpu/doc.go")
 	if err != nil {

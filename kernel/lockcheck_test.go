@@ -12,15 +12,15 @@ import (
 	"testing"
 )
 
-// What is under the kernel lock is asserted where it is written: percpu.AssertLocked, which does
-// something with the build tag lockcheck. TestLockAsserted reads the sources, package by package:
-// each function that writes such a variable, or takes its address, has the assertion among its own
-// statements, or all functions of the package that name it do, and no other package can; or it is of
-// the early context. It does not see what is only read, what another package writes, nor what is written through a
-// pointer that another function has returned: that one has taken the address.
+// Functions that write a variable under the kernel lock call percpu.AssertLocked, which checks only
+// with the build tag lockcheck. TestLockAsserted reads the sources, package by package: each
+// function that writes such a variable, or takes its address, has the assertion among its own
+// statements; or all functions of the package that name the function have it, and no other package
+// can call it; or it runs in early context. The test does not see reads, writes by other packages,
+// nor writes through a pointer that another function returned: that function has taken the address.
 
-// notAsserted are functions that write such a variable, or take its address, and why they do not assert
-// the lock.
+// notAsserted lists functions that write such a variable, or take its address, and why they do not
+// assert the lock.
 var notAsserted = map[string]string{
 	"clock.Init":           "at boot",
 	"clock.readWall":       "at boot",
@@ -68,7 +68,7 @@ type lockFunc struct {
 	from           map[string]bool // functions and variables that name it
 }
 
-// comesEarly is in the comments of functions that run before threads do.
+// comesEarly matches the comments of functions that run before there are threads.
 var comesEarly = regexp.MustCompile(`\bEarly context\b`)
 
 // lockFuncs returns the functions of a package.
@@ -131,8 +131,7 @@ func lockFuncs(files []*ast.File) map[string]*lockFunc {
 	return funcs
 }
 
-// asserts reports whether the assertion is a statement of a function that none can go around but by
-// returning.
+// asserts reports whether the assertion is a statement of the function that only a return can skip.
 func asserts(d *ast.FuncDecl) bool {
 	if d.Body == nil {
 		return false
@@ -156,7 +155,7 @@ func asserts(d *ast.FuncDecl) bool {
 	return false
 }
 
-// scan notes what the code of a function, or of a variable's value, writes and names.
+// scan records what the code of a function, or of a variable's value, writes and names.
 func scan(f *ast.File, name string, code ast.Node, locked map[string]bool, of func(string) *lockFunc, funcs map[string]*lockFunc, vars map[string]bool) {
 	global := func(id *ast.Ident) bool { return id.Obj == nil || f.Scope.Lookup(id.Name) == id.Obj }
 	writes := func(e ast.Expr) {
@@ -230,8 +229,8 @@ func imported(f *ast.File, name string) bool {
 	return false
 }
 
-// uncovered returns the functions of a package that write what is under the lock, and are covered by
-// no assertion, with what they write.
+// uncovered returns the functions of a package that write variables under the lock without an
+// assertion, with these variables.
 func uncovered(pkg string, funcs map[string]*lockFunc) map[string][]string {
 	covered := map[string]bool{}
 	for more := true; more; {
@@ -263,7 +262,7 @@ func uncovered(pkg string, funcs map[string]*lockFunc) map[string][]string {
 	return left
 }
 
-// mostlyAsserted is how many functions assert what they write, at least.
+// mostlyAsserted is the least number of functions that assert the lock.
 const mostlyAsserted = 150
 
 func TestLockAsserted(t *testing.T) {
@@ -314,7 +313,7 @@ func TestLockAsserted(t *testing.T) {
 	}
 }
 
-// TestLockAssertedCanFail: of functions that write, those without the assertion are found.
+// TestLockAssertedCanFail: the test finds the functions that write without the assertion.
 func TestLockAssertedCanFail(t *testing.T) {
 	const source = `package p
 

@@ -17,20 +17,20 @@ import (
 	"github.com/zeroframe/zeroframe/tools/code"
 )
 
-// The rules of kernel context, checked on what the compiler and the linker made:
-// no write barrier, no escape to the heap, no package initialization, and no
-// call into the runtime but to the entries that end in a trace.
+// The rules of kernel context, checked on the output of the compiler and the linker: no write
+// barrier, no escape to the heap, no package initialization, and no call into the runtime except to
+// the entries that end in a trace.
 
 const module = "github.com/zeroframe/zeroframe/"
 
-// goroutinePackages run as goroutines of a program, or of a test: the rules are not theirs.
+// goroutinePackages run as goroutines of a program, or of a test: the rules do not apply to them.
 var goroutinePackages = []string{"kernel/crashlab/golab", "kernel/net/netup", "kernel/observe/heapprofile", "kernel/percpu/percputest"}
 
 // labPackage breaks some of the rules on purpose.
 const labPackage = "kernel/crashlab"
 
-// kernelPackages run in early or kernel context, all of them: whatever is in the folders,
-// so that a new package is held against the rules without being named here.
+// kernelPackages are the packages in the folders that run in early or kernel context, so that the
+// rules cover a new package without naming it here.
 var kernelPackages = listPackages("./arch/...", "./boot/...", "./kernel/...", "./tracer/...")
 
 func listPackages(patterns ...string) (packages []string) {
@@ -50,9 +50,9 @@ func listPackages(patterns ...string) (packages []string) {
 	return packages
 }
 
-// TestImports: the test binary of a package of Go's own has a variant of that package, and
-// the kernel would need the other. So the kernel imports none but those that have no test
-// within them.
+// TestImports: the test binary of one of Go's packages has a variant of that package, but the
+// kernel would need the other. So the kernel imports only packages of Go that have no test within
+// them.
 func TestImports(t *testing.T) {
 	var paths []string
 	for _, p := range append(kernelPackages, labPackage) {
@@ -73,7 +73,7 @@ func TestImports(t *testing.T) {
 		for _, p := range strings.Fields(imports) {
 			switch {
 			case strings.HasPrefix(p, module):
-			case p == "unsafe", p == "sync/atomic": // whose tests are all outside of it
+			case p == "unsafe", p == "sync/atomic": // all their tests are outside
 			default:
 				t.Errorf("%s imports %s", pkg, p)
 			}
@@ -92,8 +92,8 @@ func compile(t *testing.T, pkg, flag string) string {
 	return string(out)
 }
 
-// findings returns the lines of the compiler's output that match, without those
-// that a reason in this test allows.
+// findings returns the matching lines of the compiler's output, without those that this test allows
+// for a reason.
 func findings(out string, match *regexp.Regexp) (lines []string) {
 	for _, l := range strings.Split(out, "\n") {
 		if match.MatchString(l) {
@@ -119,7 +119,7 @@ func TestNoWriteBarriers(t *testing.T) {
 func TestNoEscapes(t *testing.T) {
 	for _, pkg := range append(kernelPackages, labPackage) {
 		for _, l := range findings(compile(t, pkg, "-m"), toHeap) {
-			// The values of the crash lab's panics lie in read-only data.
+			// The values of the crash lab's panics are in read-only data.
 			if strings.Contains(l, `"the crash lab gave up" escapes`) || strings.Contains(l, `exitCode(-7) escapes`) {
 				continue
 			}
@@ -219,19 +219,19 @@ func ours(name string) bool {
 	return false
 }
 
-// allowed are the functions of the runtime that kernel-context code may call:
-// those that the compiler inserts for panics and stack checks. They fault on the
-// fake g, and the panic path knows them (gopanic.go). And those by which the compiler
-// of Go 1.25 clears and copies: they are nothing but stores and loads.
+// allowed lists the functions of the runtime that kernel-context code may call: those that the
+// compiler inserts for panics and stack checks, which fault on the fake g, and which the panic path
+// knows (gopanic.go); and those with which the compiler of Go 1.25 clears and copies, which only
+// load and store.
 var allowed = regexp.MustCompile(`^runtime\.(gopanic|panic[A-Za-z0-9]*|morestack(_noctxt)?|duffzero|duffcopy)(\.abi0)?$`)
 
-// TestCallGraph looks at every direct call and jump in our functions.
+// TestCallGraph checks each direct call and jump in our functions.
 func TestCallGraph(t *testing.T) {
 	im := linkLab(t)
 	checked, calls, forbidden, unknown := 0, 0, 0, 0
 	for _, fn := range im.funcs {
-		// The 32-bit entry is no 64-bit code, and goes on to the runtime only
-		// under an operating system.
+		// The 32-bit entry is not 64-bit code, and continues to the runtime only under an operating
+		// system.
 		if !ours(fn.Name) || strings.HasPrefix(fn.Name, module+"boot.entry") {
 			continue
 		}
@@ -240,8 +240,8 @@ func TestCallGraph(t *testing.T) {
 		for off := 0; off < len(code); {
 			inst, err := x86asm.Decode(code[off:], 64)
 			if err != nil {
-				// An instruction that the decoder does not know. The next ones
-				// line up again, but it must not become a habit.
+				// The decoder does not know this instruction. The next ones line up again, but it
+				// must not become a habit.
 				unknown++
 				off++
 				continue
@@ -276,8 +276,8 @@ func TestCallGraph(t *testing.T) {
 }
 
 // TestNoVectors: no code in kernel context has an instruction with a VEX or EVEX prefix, which
-// would change the upper parts of vector registers: a trap keeps only what FXSAVE has, since all
-// else is still in the registers when a thread loses the CPU (arch/amd64/fpu.go).
+// would change the upper parts of vector registers: a trap saves only FXSAVE's state, because
+// everything else is still in the registers when a thread loses the CPU (arch/amd64/fpu.go).
 func TestNoVectors(t *testing.T) {
 	im := linkLab(t)
 	vectors := func(fn elf.Symbol) (n int) {
@@ -309,7 +309,7 @@ func TestNoVectors(t *testing.T) {
 	}
 }
 
-// TestNoInit: nothing runs before the kernel, so nothing may have to.
+// TestNoInit: nothing runs before the kernel, so no package may need initialization.
 func TestNoInit(t *testing.T) {
 	im := linkLab(t)
 	syms, _ := im.file.Symbols()

@@ -85,7 +85,7 @@ func TestLinkRegister(t *testing.T) {
 		})
 	}
 
-	// No instruction of that CPU has an odd address. Only the loop in Go is for it.
+	// No instruction of that CPU has an odd address. Only the loop in Go works for it.
 	w := newWorld(t, 512)
 	w.put(0, 9, w.at(0, 15), inG+1)
 	w.walkers[1].Arch = &ARM64

@@ -25,7 +25,7 @@ var (
 	keepsWord = regexp.MustCompile(`0x[0-9a-f]+(\??)`)
 )
 
-// TestArgKept: what a function has kept is what the runtime prints without a question mark.
+// TestArgKept: an argument counts as kept if the runtime prints it without a question mark.
 func TestArgKept(t *testing.T) {
 	table, ok := OwnTable()
 	if !ok {
@@ -72,7 +72,7 @@ func TestArgKept(t *testing.T) {
 	}
 }
 
-// FuzzArgKept: damaged data gives an answer.
+// FuzzArgKept: damaged data gives an answer, too.
 func FuzzArgKept(f *testing.F) {
 	f.Add([]byte{argOpen, 0, 8, argClose, argEnd, 0, 1}, uint8(0))
 	table, _ := OwnTable()

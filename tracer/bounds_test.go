@@ -2,8 +2,8 @@ package tracer
 
 import "testing"
 
-// TestDecodeBoundsCheck goes through every value the compiler can write, encoded
-// here by the table in internal/abi/bounds.go.
+// TestDecodeBoundsCheck tests every value that the compiler can write, encoded here after the table
+// in internal/abi/bounds.go.
 func TestDecodeBoundsCheck(t *testing.T) {
 	n := 0
 	for code := range int(numBoundsCodes) {

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// TestBehindCall: each form of a call instruction is seen from behind, and none is where there is
-// none (SDM Vol. 2A, tables 2-2 and 2-3).
+// TestBehindCall: each form of a call instruction is recognized from its end, and none where there
+// is none (SDM Vol. 2A, tables 2-2 and 2-3).
 func TestBehindCall(t *testing.T) {
 	tests := []struct {
 		arch *Arch
@@ -49,7 +49,7 @@ func TestBehindCall(t *testing.T) {
 	}
 }
 
-// TestReturns: what this test was called from can return to there, and nothing else can.
+// TestReturns: a return can go to this test's caller, and to no other address.
 func TestReturns(t *testing.T) {
 	table, _ := ownTable(t)
 	var pcs [64]uintptr

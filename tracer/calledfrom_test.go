@@ -96,8 +96,7 @@ func TestCalledFrom(t *testing.T) {
 	}
 }
 
-// deep calls f from n frames deeper, with frames large enough that the stack grows and
-// moves meanwhile.
+// deep calls f n frames deeper, with frames large enough that the stack grows and moves meanwhile.
 //
 //go:noinline
 func deep(n int, f func()) int {
@@ -148,7 +147,7 @@ func TestCalledFromInPanic(t *testing.T) {
 //go:noinline
 func loadsNil(p *int) int { return *p }
 
-// TestCalledFromFault: what a signal handler has made look like a call is an exact pc.
+// TestCalledFromFault: if a signal handler has made a fault look like a call, the pc is exact.
 func TestCalledFromFault(t *testing.T) {
 	var found bool
 	var text bytes.Buffer
@@ -182,7 +181,7 @@ type countWriter int
 
 func (w *countWriter) Write(p []byte) (int, error) { *w += countWriter(len(p)); return len(p), nil }
 
-// TestDump: Dump says what runtime.Callers says.
+// TestDump: Dump prints the frames that runtime.Callers returns.
 func TestDump(t *testing.T) {
 	var got bytes.Buffer
 	var want []string
@@ -206,7 +205,7 @@ func TestDump(t *testing.T) {
 			})
 		})
 		lines := strings.Split(strings.TrimSuffix(got.String(), "\n"), "\n")
-		lines = slices.DeleteFunc(lines, func(l string) bool { return strings.Contains(l, ".gowrap") }) // which the runtime leaves out
+		lines = slices.DeleteFunc(lines, func(l string) bool { return strings.Contains(l, ".gowrap") }) // the runtime omits it
 		if len(lines) != len(want) {
 			t.Fatalf("Dump wrote\n%s\nwant\n%s", got.Bytes(), strings.Join(want, "\n"))
 		}
@@ -257,7 +256,7 @@ func TestDumpErrors(t *testing.T) {
 	}
 }
 
-// TestInlined holds the inline trees of this test against the runtime's answers.
+// TestInlined compares the inline trees of this test with the runtime's answers.
 func TestInlined(t *testing.T) {
 	tab, ok := OwnTable()
 	if !ok {
@@ -283,7 +282,7 @@ func TestInlined(t *testing.T) {
 			calls++
 		}
 		got = append(got, string(f.Name()))
-		// The runtime says of one pc the innermost call, and shortens the names of generic
+		// For one pc the runtime returns the innermost call, and it shortens the names of generic
 		// functions.
 		fr, _ := runtime.CallersFrames([]uintptr{pc + 1}).Next()
 		g, _, _ := strings.Cut(got[0], "[")

@@ -71,7 +71,7 @@ func TestCapture(t *testing.T) {
 			t.Errorf("Again of %d records found a change", n)
 		}
 		for i := range min(n, 64) {
-			// A change in either word is found, and then what there is is walked.
+			// A change in either word is noticed, and the remaining records are walked.
 			for word := range 2 {
 				q := c.capture(64)
 				q.Walk(c.first)
@@ -92,8 +92,8 @@ func TestCapture(t *testing.T) {
 	}
 }
 
-// TestCaptureStops holds a Capture against a Walker: on random memory both see the same
-// records, and stop for the same reason.
+// TestCaptureStops compares a Capture with a Walker: on random memory both see the same records,
+// and stop for the same reason.
 func TestCaptureStops(t *testing.T) {
 	ends := map[End]int{}
 	for seed := range uint64(200_000) {

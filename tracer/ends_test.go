@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// Both ends of a deep stack are held against the walk of the same stack with room for all
-// of its frames.
+// Both ends of a deep stack are compared with a walk of the same stack that has room for all
+// frames.
 
-// deepWorld puts records on the first stack, with the addresses that addr gives, and
-// zeros on top. gap gives the words between two records.
+// deepWorld puts records on the first stack, with the addresses that addr gives, and zeros on top.
+// gap gives the number of words between two records.
 func deepWorld(t testing.TB, n int, addr func(i int) uintptr, gap func(i int) int) (w *world, fp uintptr) {
 	words := 16
 	for i := range n {
@@ -31,8 +31,7 @@ func deepWorld(t testing.TB, n int, addr func(i int) uintptr, gap func(i int) in
 	return w, w.at(0, 4)
 }
 
-// unfold makes of both ends the frames that they stand for, with empty ones for what is
-// left out.
+// unfold returns the frames that both ends stand for, with empty ones for those left out.
 func unfold(t *testing.T, w *Walker) (all []Frame) {
 	for i := range w.Frames[:w.N] {
 		f := w.Frames[i]
@@ -84,8 +83,7 @@ func checkEnds(t *testing.T, w *world, walk func(wk *Walker), inner, outer int) 
 	return ends
 }
 
-// shape says in short which frames there are: the number of entries, or what is folded and
-// left out.
+// shape describes the frames in short: the number of entries, and how many are folded and left out.
 func shape(w *Walker) string {
 	var b strings.Builder
 	plain := 0

@@ -1,7 +1,7 @@
 package tracer
 
-// Walks of stacks that the Go compiler made, in the test's own process: what the
-// made-up stacks of marks_test.go stand for is there in fact.
+// Walks of stacks that the Go compiler made, in the test's own process: the real cases that the
+// synthetic stacks of marks_test.go stand for.
 
 import (
 	"encoding/binary"
@@ -26,14 +26,14 @@ func faultOuter(look func(), p *faulty) (n int) {
 	return faultCaller(p) + 1
 }
 
-// ownFrame returns where its caller goes on behind the call, for WalkCaller.
+// ownFrame returns where its caller continues after the call, for WalkCaller.
 //
 //go:noinline
 func ownFrame() (ra, sp, fp uintptr) {
 	var pcs [1]uintptr
 	runtime.Callers(2, pcs[:]) // our return address
-	// Somewhere above our locals lies our record: the saved frame pointer, which
-	// leads upwards, and that return address.
+	// Our record lies somewhere above our locals: the saved frame pointer, which leads upwards, and
+	// that return address.
 	for a := uintptr(unsafe.Pointer(&pcs)) + 8; ; a += 8 {
 		fp = *(*uintptr)(pointer(a))
 		if *(*uintptr)(pointer(a + 8)) == pcs[0] && fp-a < 1<<16 {
@@ -76,8 +76,8 @@ func TestWalkOfGo(t *testing.T) {
 		defer close(done)
 		faultOuter(func() {
 			ra, sp, fp := ownFrame()
-			// The goroutine's stack ends somewhere above; the walk is to end at
-			// goexit, not by it.
+			// The goroutine's stack ends somewhere above; the walk must end at goexit, not because
+			// of it.
 			w.Stacks[0] = Stack{Name: "g", Lo: sp &^ 7, Hi: sp + 1<<20}
 			w.WalkCaller(ra, sp, fp)
 		}, nil)
@@ -109,9 +109,8 @@ func TestWalkOfGo(t *testing.T) {
 	}
 }
 
-// TestMorestackIsCalledAtEntry: where a function calls morestack, the tables say
-// that its return address is on top of the stack. So the place that g.sched names
-// then leads to the function's caller.
+// TestMorestackIsCalledAtEntry: where a function calls morestack, the tables say that its return
+// address is on top of the stack. So the place in g.sched then leads to the function's caller.
 func TestMorestackIsCalledAtEntry(t *testing.T) {
 	tab, _ := ownTable(t)
 	targets := map[uintptr]bool{}
@@ -134,7 +133,7 @@ func TestMorestackIsCalledAtEntry(t *testing.T) {
 			continue
 		}
 		calls++
-		f, ok := tab.Find(pc + 4) // what the walk looks up: the return address - 1
+		f, ok := tab.Find(pc + 4) // the walk looks up the return address - 1
 		if !ok {
 			t.Fatalf("no function at %#x", pc)
 		}

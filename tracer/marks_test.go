@@ -105,7 +105,8 @@ func TestMarks(t *testing.T) {
 			w.put(0, 62, 0, 0)
 			return testPC, w.at(0, 8), w.at(0, 10)
 		}, delta: map[uintptr]uintptr{a: 16}, want: "pc:210000 ra:280014 pc:200010 ra:200030 ra:200020 zero"},
-		// The stack has been moved, and what the function that faulted saved is of the old one.
+		// The stack has moved, and the frame pointer that the faulting function saved belongs to
+		// the old stack.
 		{name: "fault in a function whose stack has moved", build: func(w *world) (uintptr, uintptr, uintptr) {
 			w.put(0, 10, w.at(0, 20), inExact+4)
 			w.put(0, 20, w.at(0, 30), a)
@@ -179,8 +180,8 @@ func TestMarks(t *testing.T) {
 			return testPC, w.at(0, 8), w.at(0, 10)
 		}, delta: map[uintptr]uintptr{a: 0, inExact + 4: 7 * 8}, want: "pc:210000 ra:280024 pc:280014 pc:200010 ra:200030 ra:200020 zero"},
 		{name: "exact pc at the very top", build: func(w *world) (uintptr, uintptr, uintptr) {
-			// Its stack pointer is the end of the stack; the frame pointer must
-			// not lead into another one.
+			// Its stack pointer is the end of the stack; the frame pointer must not lead to another
+			// stack.
 			w.put(0, 10, w.at(0, 62), inExact+4)
 			w.put(0, 62, w.at(1, 20), a)
 			w.put(1, 20, w.at(1, 30), b)
@@ -424,8 +425,8 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// checkExact holds each exact pc behind a RuleExact frame against the stack: the
-// word below its stack pointer is the pc itself.
+// checkExact compares each exact pc after a RuleExact frame with the stack: the word below its
+// stack pointer is the pc itself.
 func checkExact(t *testing.T, w *world, wk *Walker) {
 	t.Helper()
 	for i := 1; i < wk.N; i++ {
@@ -460,7 +461,7 @@ func TestExactAnywhere(t *testing.T) {
 		w.put(0, 8+2*n, 0, inExit+1)
 		want = want[:strings.LastIndex(want[:len(want)-1], " ")+1]
 		if at+1 == n {
-			// An exact pc in goexit: as a return address it is one beyond.
+			// An exact pc in goexit: a return address there is one higher.
 			want += "pc:280001 goexit"
 		} else {
 			want += "ra:280001 goexit"
@@ -475,5 +476,5 @@ func TestExactAnywhere(t *testing.T) {
 	}
 }
 
-// What follows walks a stack that Go's runtime made: a nil pointer dereference
-// in a leaf, seen from the deferred function, on a goroutine of its own.
+// The rest walks a stack that Go's runtime made: a nil pointer dereference in a leaf, seen from the
+// deferred function, on a goroutine of its own.

@@ -1,14 +1,14 @@
 package tracer
 
-// What bounds a walk that has marks: room, memory that cannot be read, no allocation.
+// The limits of a walk that has marks: room, memory that cannot be read, no allocation.
 
 import (
 	"strings"
 	"testing"
 )
 
-// TestMarksLimit: whatever the room, the frames are the first of the whole walk,
-// and only the whole of it is complete.
+// TestMarksLimit: whatever the room is, the frames are the first ones of the whole walk, and only
+// the whole walk is complete.
 func TestMarksLimit(t *testing.T) {
 	w := newWorld(t, 512, 512, 512)
 	w.put(2, 20, 0, inSaved+4, 0)
@@ -30,7 +30,7 @@ func TestMarksLimit(t *testing.T) {
 			wk.Walk(testPC, w.at(2, 8), w.at(2, 20))
 			want := strings.Join(words[:min(room, n)], "") + "limit"
 			if room == 7 {
-				// The frame that would be patched fits, what is behind it does not.
+				// The frame that would be patched fits, the next one does not.
 				want = strings.Join(words[:7], "") + "limit"
 			}
 			if room >= n {
@@ -43,7 +43,7 @@ func TestMarksLimit(t *testing.T) {
 	}
 }
 
-// TestMarksUnreadable: a record that cannot be read, behind a switch.
+// TestMarksUnreadable: a record that cannot be read, after a switch.
 func TestMarksUnreadable(t *testing.T) {
 	w := newWorld(t, 512, 512)
 	w.put(1, 20, w.at(0, 10), inSwitch+4)

@@ -29,14 +29,14 @@ func grown(f func()) {
 }
 
 func TestMeasureCall(t *testing.T) {
-	// A collection shrinks stacks, which moves them: none may begin, nor be under way.
+	// A collection shrinks stacks, which moves them: no collection may begin or run.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	runtime.GC()
 	done := make(chan bool)
 	go func() {
 		defer close(done)
 		grown(func() {
-			// The least of some: the runtime may preempt one, on the same stack.
+			// Take the least of several: the runtime may preempt one, on the same stack.
 			empty := ^uintptr(0)
 			for range 10 {
 				if used, ok := Measure(func() {}); ok {

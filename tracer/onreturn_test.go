@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// On the host the stacks are goroutines', of which OnReturn keeps its hands. So the tests
-// keep the garbage collector and the growth of the stack away, and use OnReturnAt.
+// On the host the stacks are goroutines', which OnReturn refuses. So the tests keep the garbage
+// collector and stack growth away, and use OnReturnAt.
 
 var hookCalls []uintptr
 
@@ -52,7 +52,7 @@ func hookedTree(t *testing.T, n int) (int, float64) {
 	return a + b, x + y
 }
 
-// undisturbed runs f on a goroutine whose stack nobody looks at.
+// undisturbed runs f on a goroutine whose stack the runtime does not read.
 func undisturbed(t *testing.T, f func()) {
 	t.Helper()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
@@ -101,8 +101,8 @@ func TestOnReturn(t *testing.T) {
 	}
 }
 
-// TestOnReturnGoroutine: a goroutine is refused, with the reason; and what would happen if it
-// were not, whenever the runtime reads its stack.
+// TestOnReturnGoroutine: a goroutine is refused, with the reason; the test also shows what would
+// happen otherwise whenever the runtime reads its stack.
 func TestOnReturnGoroutine(t *testing.T) {
 	if why := OnReturn(hook, 1); why != OnGoroutine || numExits != 0 {
 		t.Errorf("OnReturn on a goroutine's stack: %q, %d hooks are set", why, numExits)
@@ -218,7 +218,7 @@ func walkLeaf(t *testing.T) int {
 //go:noinline
 func walkRoot(t *testing.T) int { return walkLeaf(t) + walkLeaf(t) }
 
-// TestWalkWithHooks: a walk shows where hooked functions return to.
+// TestWalkWithHooks: a walk shows the addresses to which hooked functions return.
 func TestWalkWithHooks(t *testing.T) {
 	tab, _ := OwnTable()
 	undisturbed(t, func() {

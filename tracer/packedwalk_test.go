@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// units returns what p holds.
+// units returns the units in p.
 func units(p *Packed) (all []uint32) {
 	for i := range p.N() {
 		all = append(all, p.Unit(i))
@@ -17,8 +17,8 @@ func units(p *Packed) (all []uint32) {
 	return all
 }
 
-// TestPackedWalk: the loop in assembly finds what the plain one finds, and stops where it
-// stops, on chains with every kind of bad record.
+// TestPackedWalk: the assembly loop finds the frames of the plain loop, and stops where it stops,
+// on chains with every kind of bad record.
 func TestPackedWalk(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	const textLo, textHi = 0x200000, 0x300000
@@ -69,8 +69,8 @@ func TestPackedWalk(t *testing.T) {
 	}
 }
 
-// TestPackedHooks: what OnReturn has replaced is in a Packed as it was, on that stack, and
-// the walk of any other is the fast one.
+// TestPackedHooks: a Packed holds the return addresses that OnReturn has replaced on that stack,
+// and the walk of any other stack is the fast one.
 func TestPackedHooks(t *testing.T) {
 	const textLo = 0x200000
 	words := make([]uintptr, 64)
@@ -79,7 +79,7 @@ func TestPackedHooks(t *testing.T) {
 	for i := 0; i+2 < len(words); i += 2 {
 		words[i], words[i+1] = base+8*uintptr(i+2), textLo+uintptr(i)
 	}
-	// The thunk is in the text, too.
+	// The thunk is also in the text.
 	textHi := exitThunkPC() + 0x1000
 	walk := func() []uint32 {
 		var p Packed
@@ -102,8 +102,8 @@ func TestPackedHooks(t *testing.T) {
 	}
 }
 
-// TestPackedMovesInWalk: what a walk adds is not lost when the stack that the Packed is on moves
-// while it is under way, wherever in it that is.
+// TestPackedMovesInWalk: frames that a walk adds are not lost when the stack with the Packed moves
+// at any point of the walk.
 func TestPackedMovesInWalk(t *testing.T) {
 	const textLo, n = 0x200000, 12
 	words := make([]uintptr, 2*n+2)

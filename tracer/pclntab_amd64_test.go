@@ -11,8 +11,8 @@ func indexes(s []int, i int) int { return s[i] }
 //go:noinline
 func slices3(s []byte, i uint) []byte { return s[7:i:9] }
 
-// TestPanicBounds decodes the bounds checks of two functions whose arguments are
-// where the Go ABI puts them: AX, BX, CX hold s, DI holds i.
+// TestPanicBounds decodes the bounds checks of two functions whose arguments are in the Go ABI's
+// registers: AX, BX, CX hold s, DI holds i.
 func TestPanicBounds(t *testing.T) {
 	const bx, cx, di = 3, 1, 7
 	tab, _ := ownTable(t)

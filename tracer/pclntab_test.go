@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// ownTable reads the pc table of the running test from its file. The runtime's
-// own answers about the same addresses are the truth to hold it against.
+// ownTable reads the pc table of the running test from its file. The runtime's own answers about
+// the same addresses are the reference.
 func ownTable(tb testing.TB) (*PCTable, []byte) {
 	tb.Helper()
 	exe, err := os.Executable()
@@ -66,7 +66,7 @@ func TestPCTableEqualsRuntime(t *testing.T) {
 		if pc < f.Entry() || pc >= f.End() {
 			t.Fatalf("Find(%#x) = [%#x, %#x)", pc, f.Entry(), f.End())
 		}
-		// CallersFrames takes a return address, and an entry as it is.
+		// CallersFrames takes a return address, or an entry as it is.
 		ret := pc + 1
 		if ret == f.End() {
 			continue
@@ -82,8 +82,8 @@ func TestPCTableEqualsRuntime(t *testing.T) {
 		if string(file) != want.File || int(line) != want.Line {
 			t.Fatalf("FileLine(%#x) = %s:%d; want %s:%d", pc, file, line, want.File, want.Line)
 		}
-		// Func is nil in an inlined call. The runtime prints type arguments as
-		// "...", and takes the name at offset 0 for none.
+		// Func is nil in an inlined call. The runtime prints type arguments as "...", and treats
+		// offset 0 as no name.
 		if want.Func != nil && !strings.Contains(want.Function, "[...]") && want.Function != "" {
 			if got := string(f.Name()); got != want.Function {
 				t.Fatalf("Find(%#x).Name() = %s; want %s", pc, got, want.Function)
@@ -182,7 +182,7 @@ func TestParsePCTableRefuses(t *testing.T) {
 	}
 }
 
-// smallTable makes a table of two functions, for the fuzzer to start from.
+// smallTable makes a table of two functions, the fuzzer's first input.
 func smallTable() []byte {
 	b := make([]byte, hdrSize)
 	put64 := func(off, v int) { binary.LittleEndian.PutUint64(b[off:], uint64(v)) }
@@ -246,8 +246,8 @@ func TestSmallTable(t *testing.T) {
 	}
 }
 
-// FuzzPCTable: whatever the bytes are, every question is answered, without a
-// panic and within the table.
+// FuzzPCTable: whatever the bytes are, each query is answered, without a panic and within the
+// table.
 func FuzzPCTable(f *testing.F) {
 	small := smallTable()
 	f.Add(small, uint64(0x200010))

@@ -11,13 +11,12 @@ import (
 	"testing"
 )
 
-// A million worlds. In most of them a call chain is made first, over several stacks and
-// with all that a chain can go by: records, leaves and prologues, traps, injected calls,
-// switches. Then some of it is damaged, and walked. What is known: each frame that does
-// not depend on the damage must be the chain's; and every frame, also those of worlds
-// that are nothing but noise, must be justified by what lies in memory. What justifies a
-// frame is written here once more, from the documentation, for a finished walk: which
-// words, tables and answers make this frame follow from the one before.
+// A million worlds. In most of them a call chain is made first, over several stacks and with
+// everything that a chain can contain: records, leaves and prologues, traps, injected calls,
+// switches. Then some of it is damaged, and walked. Each frame that does not depend on the damage
+// must be the chain's; and memory must justify each frame, also in worlds that contain only noise.
+// The rules that justify a frame are written here once more, from the documentation, for a finished
+// walk: which words, tables and answers make this frame follow from the one before.
 
 // worldsEnv repeats one world: its number in decimal.
 const worldsEnv = "ZF_WORLD"
@@ -72,8 +71,8 @@ func TestRandomWorlds(t *testing.T) {
 	if t.Failed() || n < 50_000 || from != 0 {
 		return
 	}
-	// Nothing may be missing from the dice. (No memory is unreadable for the direct
-	// walk; the crash lab's early.random has that.)
+	// The dice must produce everything. (No memory is unreadable for the direct walk; the crash
+	// lab's early.random tests that.)
 	for e := EndZero; e < NumEnds; e++ {
 		if total.ends[e] < int(n)/10_000 {
 			t.Errorf("only %d walks ended as %v", total.ends[e], e)
@@ -91,7 +90,7 @@ func TestRandomWorlds(t *testing.T) {
 	}
 }
 
-// tally counts what has been seen.
+// tally counts the cases seen.
 type tally struct {
 	worlds, known int
 	ends          [EndGoexit + 1]int
@@ -131,12 +130,12 @@ type randomWorld struct {
 	end        End
 	kind       Kind
 	pc, sp, fp uintptr
-	// What a word decides: 2*i the address of the truth's frame i, 2*i+1 its frame
-	// pointer. Words that decide nothing have a large number.
+	// Which frame a word decides: 2*i the address of the truth's frame i, 2*i+1 its frame pointer.
+	// Words that decide nothing have a large number.
 	decides [worldStacks][worldWords]int16
-	damage  int // the least that has been damaged
+	damage  int // the first damaged decision
 
-	untabled int // the least that is not found without tables
+	untabled int // the first one that is not found without tables
 
 	tables  bool   // SPDelta is given
 	lie     uint64 // the answers of SPDelta are wrong, in this way
@@ -145,7 +144,7 @@ type randomWorld struct {
 	capture Capture
 }
 
-// An answer is one of Saved's, or with exact of Switching's.
+// An answer of Saved, or with exact of Switching.
 type answer struct {
 	exact      bool
 	at, slot   uintptr
@@ -170,8 +169,8 @@ func newRandomWorld(t testing.TB) *randomWorld {
 	return r
 }
 
-// answer is what Saved and Switching say: what the chain needs, and nonsense otherwise.
-// It is the same whenever the same is asked, wherever the stacks have been mapped.
+// answer is the answer of Saved and Switching: right where the chain needs it, and nonsense
+// otherwise. The same question gets the same answer, wherever the stacks have been mapped.
 func (r *randomWorld) answer(exact bool, at, slot uintptr) (pc, sp, fp uintptr, ok bool) {
 	for i := range r.answers {
 		if a := &r.answers[i]; a.exact == exact && a.at == at && a.slot == slot {
@@ -189,7 +188,7 @@ func (r *randomWorld) answer(exact bool, at, slot uintptr) (pc, sp, fp uintptr, 
 func (r *randomWorld) peek(a uintptr) uintptr    { return *(*uintptr)(pointer(a)) }
 func (r *randomWorld) poke(a uintptr, v uintptr) { *(*uintptr)(pointer(a)) = v }
 
-// try makes world seed, walks it and returns what is wrong.
+// try makes world seed, walks it and returns the first error.
 func (r *randomWorld) try(seed uint64) string {
 	r.src.Seed(seed, 0x5eed)
 	r.worlds++
@@ -268,7 +267,7 @@ func (r *randomWorld) tell(wk *Walker) string {
 	return s
 }
 
-// compare holds the walk against the chain, as far as the damage lets it be known.
+// compare compares the walk with the chain, as far as the damage allows.
 func (r *randomWorld) compare(wk *Walker) string {
 	for i, want := range r.truth {
 		if i >= len(wk.Frames) || 2*i >= r.damage {
@@ -315,7 +314,7 @@ func (r *randomWorld) unreadable(seed uint64) string {
 	return why
 }
 
-// captures holds a Capture against the same records, looked at one by one.
+// captures compares a Capture with the same records, read one by one.
 func (r *randomWorld) captures() string {
 	s := &r.stacks[r.r.IntN(len(r.stacks))]
 	c := &r.capture
@@ -345,7 +344,7 @@ func (r *randomWorld) captures() string {
 	if e, v := c.Stop(); e < EndZero || e > EndGoexit || e == EndText && v-testTextLo < testTextHi-testTextLo {
 		return fmt.Sprintf("capture from %#x stops as %v %#x", fp, e, v)
 	}
-	// One word is changed: the capture sees it if it is one of its records'.
+	// One word is changed: the capture notices if the word belongs to one of its records.
 	if s.Size() == 0 {
 		return ""
 	}

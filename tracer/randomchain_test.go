@@ -2,10 +2,9 @@ package tracer
 
 import "math/rand/v2"
 
-// How a random world is made: values that are likely to be taken for something, noise, a
-// chain of calls, and damage to it.
+// How a random world is made: plausible values, noise, a chain of calls, and damage to it.
 
-// relative returns an address as it is wherever the stacks have been mapped.
+// relative returns an address that does not depend on where the stacks have been mapped.
 func (r *randomWorld) relative(a uintptr) uintptr {
 	const near = 1 << 20
 	if lo := r.all[0].Lo - near; a-lo < 2*near {
@@ -35,7 +34,7 @@ func (r *randomWorld) delta(pc uintptr) (uintptr, bool) {
 	}
 	switch off := pc % funcSize; {
 	case pc >= inExit && pc < endOfMarks:
-		return 0, pc == inExact+0 // nothing is known of the marked ones but an entry
+		return 0, pc == inExact+0 // of marked functions only the entry is known
 	case off == 0:
 		return 0, true
 	case off < 4:
@@ -44,13 +43,12 @@ func (r *randomWorld) delta(pc uintptr) (uintptr, bool) {
 	return 8 + 8*frameWords(pc), true
 }
 
-// function returns an address in the body of some function, which is a return address
-// too.
+// function returns an address in the body of some function, which is also a return address.
 func (r *randomWorld) function() uintptr {
 	return testTextLo + funcSize*uintptr(1+r.r.IntN(0x1000)) + 8 + uintptr(r.r.IntN(48))
 }
 
-// value rolls a word.
+// value returns a random word.
 func (r *randomWorld) value(dice *rand.Rand) uintptr {
 	x := dice.Uint64()
 	n := uintptr(x >> 8)
@@ -138,7 +136,7 @@ func (r *randomWorld) noise() {
 	r.stacks = r.stacks[:1+d.IntN(worldStacks)]
 }
 
-// noiseTrap writes a trap record with whatever in it.
+// noiseTrap writes a trap record with random contents.
 func (r *randomWorld) noiseTrap(at uintptr) {
 	for i := range uintptr(9) {
 		r.poke(at+i*8, r.value(r.r))
@@ -149,17 +147,17 @@ func (r *randomWorld) noiseTrap(at uintptr) {
 	}
 }
 
-// A builder makes a chain from the inside to the outside.
+// A builder makes a chain from the innermost frame outwards.
 type builder struct {
 	*randomWorld
-	stack int     // where it is
+	stack int     // the current stack
 	at    int     // the first free word there
-	left  uint    // stacks it has been on, as bits
-	fpAt  uintptr // where the last frame's frame pointer is kept: a word, or 0 for the register
+	left  uint    // the stacks used so far, as bits
+	fpAt  uintptr // the word with the last frame's frame pointer, or 0 for the register
 	fpOf  int     // the first frame that has it
 }
 
-// word takes the next word of the stack, after a few that nobody cares for.
+// word takes the next word of the stack, after a few unused ones.
 func (b *builder) word(n int) uintptr {
 	b.at += n
 	a := b.all[b.stack].Lo + uintptr(b.at)*8
@@ -167,7 +165,7 @@ func (b *builder) word(n int) uintptr {
 	return a
 }
 
-// keep writes a word that decides what is said.
+// keep writes a word that later frames depend on.
 func (b *builder) keep(a, v uintptr, decides int) {
 	b.poke(a, v)
 	for s := range b.all {
@@ -182,7 +180,7 @@ func (b *builder) frame(kind Kind, addr uintptr) int {
 	return len(b.truth) - 1
 }
 
-// link says what the last frame's frame pointer is.
+// link sets the last frame's frame pointer.
 func (b *builder) link(fp uintptr) {
 	if b.fpAt == 0 {
 		b.fp = fp
@@ -194,7 +192,7 @@ func (b *builder) link(fp uintptr) {
 	}
 }
 
-// record makes the last frame's record: its caller is at ra.
+// record makes the last frame's record, whose return address is ra.
 func (b *builder) record(gap int, ra uintptr) uintptr {
 	a := b.word(gap)
 	b.word(0)
@@ -205,15 +203,15 @@ func (b *builder) record(gap int, ra uintptr) uintptr {
 	return a
 }
 
-// place begins at a place with known registers: a function in its body, or in its
-// prologue. It returns the stack pointer there. fpAt has been set.
+// place begins at a place with known registers: in a function's body, or in its prologue. It
+// returns the stack pointer there. fpAt has been set.
 func (b *builder) place(kind Kind, i int) (sp uintptr) {
 	sp = b.all[b.stack].Lo + uintptr(b.at)*8
 	f := &b.truth[i]
 	b.fpOf = i
 	off := f.Addr % funcSize
 	if kind == RA || off >= 4 || !b.tables {
-		// The record comes where the tables say.
+		// The record lies where the tables say.
 		n := frameWords(f.Addr)
 		if kind == RA {
 			n = frameWords(f.Addr - 1)
@@ -232,7 +230,7 @@ func (b *builder) place(kind Kind, i int) (sp uintptr) {
 	return sp
 }
 
-// decidesAll notes that a word decides no later than that.
+// decidesAll notes that everything from what on depends on the word at a.
 func (b *builder) decidesAll(a uintptr, what int) {
 	s := b.stack
 	i := (a - b.all[s].Lo) / 8
@@ -241,7 +239,7 @@ func (b *builder) decidesAll(a uintptr, what int) {
 
 func (b *builder) room() int { return worldWords - b.at }
 
-// otherStack picks one that the chain has not been on.
+// otherStack returns a stack that the chain has not used.
 func (b *builder) otherStack() bool {
 	for range 6 {
 		s := b.r.IntN(worldStacks)
@@ -254,7 +252,7 @@ func (b *builder) otherStack() bool {
 	return false
 }
 
-// somewhere is an exact pc: in a body, or where a function has no record yet.
+// somewhere returns an exact pc: in a body, or where a function has no record yet.
 func (b *builder) somewhere() uintptr {
 	pc := b.function()
 	if b.tables && b.r.IntN(2) == 0 {
@@ -283,7 +281,7 @@ func (r *randomWorld) chain() {
 			break
 		}
 		switch d.IntN(6) {
-		case 0: // a trap, or what looks like one
+		case 0: // a trap, or something that looks like one
 			b.trap(false)
 		case 1:
 			b.trap(true)
@@ -315,13 +313,13 @@ func (r *randomWorld) chain() {
 			ra := r.function()
 			r.answers = append(r.answers, answer{at: inSaved + 4, slot: slot, pc: ra, ok: true})
 			k := len(r.answers) - 1
-			// The frame pointer is in the answer: for a while it is the register's.
+			// The answer has the frame pointer: for a while it is the register's.
 			fp := r.fp
 			b.fpAt = 0
 			sp := b.place(RA, b.frame(RA, ra))
 			r.answers[k].sp, r.answers[k].fp = sp, r.fp
 			r.fp = fp
-		case 5: // a frame pointer from when the stack was elsewhere; the tables tell
+		case 5: // a frame pointer from before the stack moved; the tables show that
 			ra := r.function()
 			a := b.record(d.IntN(4), ra)
 			if fp := b.record(int(frameWords(ra-1)), r.function()); r.tables {
@@ -337,11 +335,10 @@ func (r *randomWorld) chain() {
 	}
 }
 
-// trap makes a trap record, on the way to another stack if it can, and what it has
-// interrupted.
+// trap makes a trap record and the frame that it interrupted, on another stack if it can.
 func (b *builder) trap(signal bool) {
 	if signal {
-		// The handler returns to the restorer, which is no frame.
+		// The handler returns to the restorer, which is not a frame.
 		b.record(b.r.IntN(4), inRestorer)
 		b.truth = b.truth[:len(b.truth)-1]
 		b.decidesAll(b.fpAt+8, 2*len(b.truth))
@@ -376,7 +373,7 @@ func (b *builder) trap(signal bool) {
 	b.keep(rec+56, sp, 2*j)
 }
 
-// top ends the chain, as one of the ways there are.
+// top ends the chain in one of the possible ways.
 func (b *builder) top() {
 	lo, n := b.all[b.stack].Lo, worldWords
 	switch way := b.r.IntN(4); way {
@@ -438,7 +435,7 @@ func (r *randomWorld) spoil() {
 			r.damage = min(r.damage, int(r.decides[s][at+i]))
 		}
 		r.noiseTrap(r.all[s].Lo + uintptr(at)*8)
-	case 5: // the tables lie, so nothing is known but that there is a first frame
+	case 5: // the tables lie, so only the first frame is known
 		r.lie = d.Uint64() | 1
 		r.damage = min(r.damage, 1, r.untabled)
 	case 6: // a stack is not in the table

@@ -2,8 +2,8 @@ package tracer
 
 import "testing"
 
-// TestNoWayDown: what random worlds have found. Each walk once showed a frame, or an end,
-// that nothing proves.
+// TestNoWayDown: findings of the random worlds. Each walk once showed a frame, or an end, that
+// nothing proved.
 func TestNoWayDown(t *testing.T) {
 	const a, b, c = testTextLo + 0x10, testTextLo + 0x20, testTextLo + 0x30
 	for _, tt := range []struct {
@@ -78,8 +78,8 @@ func TestNoWayDown(t *testing.T) {
 	}
 }
 
-// TestCaptureStopReadsTheStackOnly: a capture whose last record is the last of its stack,
-// with a frame pointer of 0, and one of nothing. What lies beyond is no memory.
+// TestCaptureStopReadsTheStackOnly: a capture whose last record is the last of its stack, with a
+// frame pointer of 0, and an empty capture. The memory beyond is not mapped.
 func TestCaptureStopReadsTheStackOnly(t *testing.T) {
 	w := newWorld(t, 512)
 	w.put(0, 62, 0, testTextLo)

@@ -2,19 +2,19 @@ package tracer
 
 import "fmt"
 
-// What justifies a frame, and an end: a finished walk is followed frame by frame, and each
-// must be due to words in memory, to the tables or to an answer.
+// Why a frame, or an end, is justified: a finished walk is followed frame by frame, and each frame
+// must follow from words in memory, the tables or an answer.
 
-// Reasons by which a frame may follow from the one before.
+// Why a frame may follow from the one before.
 const (
-	byRecord   = iota // the frame record that its frame pointer leads to
+	byRecord   = iota // the frame record at its frame pointer
 	byTable           // the return address where the tables say, or on top of the stack
 	byTrap            // a trap record
 	byContext         // the context in a trap record
 	byExact           // a RuleExact function's return address
 	bySaved           // an answer of Saved
 	bySwitch          // a record on another stack, from a RuleSwitch function
-	byRestorer        // a trap record behind the restorer, which was left out
+	byRestorer        // a trap record after the restorer, which was left out
 	byMoved           // a record that the tables find, of a stack that has been moved
 	numReasons
 )
@@ -23,13 +23,13 @@ const (
 type judge struct {
 	*randomWorld
 	wk     *Walker
-	stack  int     // that the last frame is on
+	stack  int     // the last frame's
 	been   uint    // stacks that the walk has been on, the present one too
 	floor  uintptr // nothing below is older, on this stack
-	oldest uintptr // what of that is due to the trap that the place was found by
+	oldest uintptr // the part of it that comes from the trap that the place was found by
 	known  bool    // sp is the last frame's
 	sp     uintptr
-	rec    uintptr // of the last frame, when that is a Trap
+	rec    uintptr // of the last frame, if that is a Trap
 }
 
 func (r *randomWorld) justify(wk *Walker) string {
@@ -97,7 +97,7 @@ func (j *judge) rule(f *Frame) Rule {
 	return 0
 }
 
-// slot is where the return address of a function with a known stack pointer lies.
+// slot returns where the return address of a function with a known stack pointer lies.
 func (j *judge) slot(f *Frame, sp uintptr) (uintptr, bool) {
 	if !j.text(f.Addr) {
 		return sp, true
@@ -113,8 +113,8 @@ func (j *judge) slot(f *Frame, sp uintptr) (uintptr, bool) {
 	return sp + d, ok && sp+d >= sp
 }
 
-// pointerOf reports whether the frame has the frame pointer fp, or the one that tells it
-// to be of a stack that has been moved. sp is the frame's stack pointer.
+// pointerOf reports whether the frame has the frame pointer fp, or one that shows that it belongs
+// to a stack that has moved. sp is the frame's stack pointer.
 func (j *judge) pointerOf(f *Frame, fp, sp uintptr) bool {
 	if f.FP == fp {
 		return true
@@ -151,7 +151,7 @@ func (j *judge) enter(f *Frame, sp, floor uintptr) bool {
 	return true
 }
 
-// follows tells why frame i follows from the one before, or returns -1.
+// follows returns why frame i follows from the one before, or -1.
 func (j *judge) follows(i int) int {
 	f, b := &j.wk.Frames[i], &j.wk.Frames[i-1]
 	last := i == j.wk.N-1
@@ -239,7 +239,7 @@ func (j *judge) follows(i int) int {
 	return -1
 }
 
-// record reports whether a frame record may lie at a, behind frame b, and on which stack.
+// record reports whether a frame record may lie at a, after frame b, and on which stack.
 func (j *judge) record(b *Frame, a uintptr) (stack int, ok bool) {
 	s := j.on(a)
 	if s == NoStack || a%8 != 0 || j.stacks[s].Hi-a < 16 {
@@ -251,7 +251,7 @@ func (j *judge) record(b *Frame, a uintptr) (stack int, ok bool) {
 	return s, j.rule(b) == RuleSwitch && j.been&(1<<s) == 0
 }
 
-// move goes on behind a record.
+// move continues after a record.
 func (j *judge) move(s int, floor uintptr) {
 	j.stack, j.floor, j.known = s, floor, false
 	j.been |= 1 << s
@@ -277,7 +277,7 @@ func (j *judge) trap(f, b *Frame, a uintptr) bool {
 	return true
 }
 
-// over tells what is wrong with the end of the walk.
+// over returns the fault of the walk's end, or "".
 func (j *judge) over() string {
 	wk := j.wk
 	f := &wk.Frames[wk.N-1]
@@ -355,7 +355,7 @@ func (j *judge) over() string {
 	return ""
 }
 
-// told reports whether Saved or Switching have said that nothing is left.
+// told reports whether Saved or Switching said that nothing is left.
 func (j *judge) told(f *Frame) bool {
 	for _, a := range j.asked {
 		if a.ok && a.pc == 0 && a.at == f.Addr && j.rule(f) == RuleSaved && (a.exact && f.Kind == PC || f.FP == 0) {

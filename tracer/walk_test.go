@@ -8,9 +8,8 @@ import (
 	"unsafe"
 )
 
-// The walk is tested on synthetic stacks: memory mapped for the purpose, each
-// stack with an inaccessible page on both sides, so that a read outside a stack
-// ends the test there and then.
+// The walk is tested on synthetic stacks: mapped memory in which each stack has an inaccessible
+// page on both sides, so that a read outside a stack ends the test at once.
 
 const (
 	testTextLo = 0x200000
@@ -18,9 +17,8 @@ const (
 	testPC     = 0x210000
 )
 
-// world is a few stacks and a walker over them. The direct walker reads memory
-// with the assembly loop, the other through a Load function that accepts
-// nothing but words in the stacks.
+// world is a few stacks and a walker over them. The direct walker reads memory with the assembly
+// loop, the other through a Load function that accepts only words in the stacks.
 type world struct {
 	t       testing.TB
 	stacks  []Stack
@@ -48,7 +46,7 @@ func newWorld(t testing.TB, sizes ...int) *world {
 		if err := syscall.Mprotect(m[off:off+slot], syscall.PROT_READ|syscall.PROT_WRITE); err != nil {
 			t.Fatal(err)
 		}
-		// The stack ends where its pages end: a word too far is a fault.
+		// The stack ends at the end of its pages: a read of the next word faults.
 		hi := uintptr(unsafe.Pointer(&m[0])) + uintptr(off+slot)
 		w.stacks = append(w.stacks, Stack{Name: fmt.Sprintf("s%d", i), Lo: hi - uintptr(n), Hi: hi})
 	}
@@ -82,7 +80,7 @@ func (w *world) trap(s, i int, vector, code, pc, sp, fp uintptr) {
 	w.put(s, i, fp, TrapMark, vector, code, pc, 8, 2, sp, 16)
 }
 
-// ends returns the names of the frames' kinds and addresses, and the end.
+// ends returns the kinds and addresses of the frames, and the end.
 func ends(w *Walker) string {
 	s := ""
 	for _, f := range w.Frames[:w.N] {
@@ -280,8 +278,8 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// TestWalkUnreadable needs the Load function: on the host nobody fixes up a
-// fault of the direct walk. (The crash lab's early.rbp-unmapped does that one.)
+// TestWalkUnreadable needs the Load function: on the host nothing recovers from a fault of the
+// direct walk. (The crash lab's early.rbp-unmapped tests that.)
 func TestWalkUnreadable(t *testing.T) {
 	w := newWorld(t, 512)
 	w.put(0, 10, w.at(0, 20), testTextLo)
@@ -324,8 +322,8 @@ func TestWalkLimit(t *testing.T) {
 	}
 }
 
-// TestSPDelta: where the pc tables say that the return address is not the one
-// that the frame pointer leads to, the caller is put in.
+// TestSPDelta: if the pc tables give another return address than the frame pointer, the walk
+// inserts the caller.
 func TestSPDelta(t *testing.T) {
 	w := newWorld(t, 512)
 	w.put(0, 8, testTextLo+1)     // the leaf's return address, on top
@@ -378,15 +376,15 @@ func TestFixupIsForTheLoadsOnly(t *testing.T) {
 	}
 }
 
-// FuzzWalk fills three stacks with arbitrary words, of which many are made to
-// point into the stacks, the text and the marked functions, and walks. Reads
-// outside the stacks fault (or are refused by Load); the two walkers must agree;
-// the walk must end within its bounds, and complete only where it may.
+// FuzzWalk fills three stacks with arbitrary words, many of which point into the stacks, the text
+// and the marked functions, and walks. Reads outside the stacks fault (or are refused by Load); the
+// two walkers must agree; the walk must end within its bounds, and be complete only where it may
+// be.
 func FuzzWalk(f *testing.F) {
 	f.Add([]byte("\x01\x10\x02\x20\x03\x30"), uint16(3), uint16(5), uint16(7))
 	f.Add([]byte{1, 12, 2, 1, 14, 2, 1, 16, 2, 0, 0, 0}, uint16(1<<8|8), uint16(1<<8|12), uint16(1))
 	f.Add([]byte{1, 20, 4, 0, 5, 0, 1, 9, 2, 3}, uint16(2<<8|8), uint16(2<<8|12), uint16(0))
-	// Runs of records whose return addresses are marked: each rule, and all.
+	// Runs of records whose return addresses are marked: each rule alone, and all together.
 	for rule := byte(0); rule < 7; rule++ {
 		f.Add([]byte{1, 12, 8, rule << 4, 2, 14, 8, rule<<4 | 4, 3, 16, 4, 1, 0, 0, 8, rule << 4}, uint16(1<<8|2), uint16(1<<8|4), uint16(4<<8))
 	}
@@ -426,8 +424,8 @@ func FuzzWalk(f *testing.F) {
 			if wk.N < 1 || wk.N > len(wk.Frames) || wk.End == 0 {
 				t.Fatalf("N, End = %d, %v", wk.N, wk.End)
 			}
-			// A complete walk has a last frame that is no trap; and only goexit is
-			// an end of its own.
+			// The last frame of a complete walk is not a trap; and only goexit is an end of its
+			// own.
 			last := wk.Frames[wk.N-1]
 			if wk.End.Complete() && last.Kind == Trap {
 				t.Errorf("%v behind a trap", wk.End)
@@ -435,8 +433,7 @@ func FuzzWalk(f *testing.F) {
 			if exit := wk.rule(last.Kind, last.Addr) == RuleExit; wk.End == EndGoexit && (!exit || last.FP != 0) {
 				t.Errorf("goexit at %+v", last)
 			}
-			// Each stack has its frames in one run, and traps are followed by
-			// what they interrupted.
+			// Each stack has its frames in one run, and the interrupted frame follows its trap.
 			var been uint
 			for i := 1; i < wk.N; i++ {
 				f, before := wk.Frames[i], wk.Frames[i-1]

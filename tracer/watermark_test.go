@@ -37,8 +37,8 @@ func TestHighWater(t *testing.T) {
 		if got := HighWater(p.lo, p.hi); got != 0 {
 			t.Errorf("HighWater of %d painted words = %d; want 0", n, got)
 		}
-		// Every deepest write gives its own mark, whatever lies above it: used
-		// stack, islands of paint, or nothing else at all.
+		// Each deepest write gives its own mark, whatever lies above it: used stack, islands of
+		// paint, or nothing else at all.
 		for deepest := 1; deepest <= n; deepest++ {
 			Paint(p.lo, p.hi)
 			p.words[deepest] = 0
@@ -56,7 +56,7 @@ func TestHighWater(t *testing.T) {
 	}
 }
 
-// TestHighWaterOneBit: a word that differs in any one bit is no paint.
+// TestHighWaterOneBit: a word in which any one bit differs is not paint.
 func TestHighWaterOneBit(t *testing.T) {
 	p := newPaper(16)
 	for bit := 0; bit < 64; bit++ {
@@ -91,7 +91,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// FuzzHighWater holds the scan against the plain definition.
+// FuzzHighWater compares the scan with the plain definition.
 func FuzzHighWater(f *testing.F) {
 	f.Add([]byte{0, 0, 1}, uint8(3))
 	f.Add([]byte{1}, uint8(17))

@@ -74,7 +74,7 @@ func TestWriter(t *testing.T) {
 		form Form
 		want string
 	}{{Text, wantText}, {Markup, wantMarkup}} {
-		// The CRC is over the lines with LF alone, by an independent implementation.
+		// The CRC covers the lines with LF alone; an independent implementation computes it.
 		want := tt.want + fmt.Sprintf("zf1 done %d crc=%#x\n", strings.Count(tt.want, "\n"), crc32.ChecksumIEEE([]byte(tt.want)))
 		if got := sample(tt.form); got != strings.ReplaceAll(want, "\n", "\r\n") {
 			t.Errorf("form %d: got\n%s\nwant\n%s", tt.form, got, want)
@@ -95,7 +95,7 @@ func unpack(t *testing.T, lines []string) []byte {
 		if !ok {
 			t.Fatalf("line %d is %q; want tag and number", i, l)
 		}
-		b := make([]byte, len(p)+4) // Decode wants room for a whole group
+		b := make([]byte, len(p)+4) // Decode needs room for a whole group
 		n, used, err := ascii85.Decode(b, []byte(p), true)
 		if err != nil || used != len(p) {
 			t.Fatalf("line %d: %d of %d digits, %v", i, used, len(p), err)
@@ -112,7 +112,7 @@ func unpack(t *testing.T, lines []string) []byte {
 	return packed[:n]
 }
 
-// wantCompact is the sample by hand from wire.go.
+// wantCompact is the sample, written by hand after wire.go.
 const wantCompact = "\x01\x07\x21\x03\x02\x01\xab" + // seq 7, fault, early, thread 3, two bytes of build ID
 	"\x02\x0bnil?pointer" +
 	"\x09\x0e\x02\xf8" + // cause 14, 2, address 8
@@ -133,8 +133,8 @@ func TestCompactWriter(t *testing.T) {
 	}
 }
 
-// TestRepeatLine: the line of a repetition is its number and a check, nine bytes in
-// all; comparing costs nothing on the wire.
+// TestRepeatLine: the line of a repetition has its number and a check, nine bytes in all; comparing
+// adds no bytes to the wire.
 func TestRepeatLine(t *testing.T) {
 	var out []byte
 	w := Writer{Put: func(b byte) { out = append(out, b) }, Form: Compact}
@@ -191,8 +191,8 @@ func TestRepeatLine(t *testing.T) {
 	}
 }
 
-// TestGoroutineWriter: the number stands in the begin line, or behind the begin
-// record; the ends of a complete walk have no value.
+// TestGoroutineWriter: the number is in the begin line, or after the begin record; the ends of a
+// complete walk have no value.
 func TestGoroutineWriter(t *testing.T) {
 	for _, tt := range []struct {
 		form Form
@@ -261,9 +261,9 @@ func TestVectorName(t *testing.T) {
 	}
 }
 
-// TestCompactSize: a trace of 32 frames, none like another, takes little in the compact
-// form against text, both with what the kernel sends by default: the first of a boot, a
-// later one, and one with all registers.
+// TestCompactSize: the compact form of a trace of 32 different frames is much smaller than its
+// text, both with the kernel's default contents: the first trace of a boot, a later one, and one
+// with all registers.
 func TestCompactSize(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	const textLo, textHi, depth = 0x200000, 0x360000, 32
@@ -276,7 +276,7 @@ func TestCompactSize(t *testing.T) {
 		stacks = append(stacks, s)
 	}
 	stacks[1].Lo += 0x53000 // the others are not next to it
-	// A stack with frames of 3 to 16 words: the record, and what functions keep there.
+	// A stack with frames of 3 to 16 words: the record, and the functions' values.
 	sp := uintptr(0x473400)
 	frames := []Frame{{Kind: PC, Addr: textLo + uintptr(rng.Uint64N(textHi-textLo)), SP: sp, FP: sp + 16}}
 	words := map[uintptr]uintptr{}
@@ -321,7 +321,7 @@ func TestCompactSize(t *testing.T) {
 			if form != Compact {
 				more = 61
 			}
-			for k := 0; k < more; k += 13 { // words beyond those of the frames count as zeros
+			for k := 0; k < more; k += 13 { // words beyond the frames count as zeros
 				w.Mem(sp+24+uintptr(k)*8, dump(sp+24+uintptr(k)*8, 13))
 			}
 			w.Done()

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// The states of the entry code that no test in a machine can stop in: an NMI's own, and
-// switches of stacks. The others are stopped in one by one (qemu, TestEveryEntryInstruction).
+// This file tests the states of the entry code in which no test can stop a machine: those of NMIs,
+// and switches of stacks. qemu's TestEveryEntryInstruction stops in each of the others.
 
 // words is memory.
 type words map[uintptr]uintptr
@@ -25,7 +25,7 @@ const (
 	atTrap = 14
 )
 
-// trapped is what the CPU and the entry code have pushed.
+// trapped returns the words that the CPU and the entry code have pushed.
 func trapped() words {
 	return words{ripAt + 24: wasSP, ripAt: wasPC, ripAt - 8: 7, ripAt - 16: atTrap, ripAt - 24: TrapMark, ripAt - 32: wasBP}
 }
@@ -90,12 +90,13 @@ func TestAtEntry(t *testing.T) {
 		if got := inEntry(tt.pc); got != (s != NoEntry) && !strings.HasPrefix(tt.name, "behind trap") && !strings.HasPrefix(tt.name, "behind nmi") {
 			t.Errorf("%s: inEntry: %v", tt.name, got)
 		}
-		// Memory that is not there.
+		// Memory that cannot be read.
 		if _, s := AtEntry(new(CPU), tt.pc, tt.sp, bp, 0, 0, words{}.load); s == EntryBare {
 			t.Errorf("%s: something is found in no memory", tt.name)
 		}
 	}
-	// trapReturn with the interrupted RSP, less a word: there, and in RSP already.
+	// trapReturn with the interrupted RSP, less a word: when it is in memory, and when it is in RSP
+	// already.
 	m := trapped()
 	m[ripAt+24] = wasSP - 8
 	m[wasSP-8] = wasPC
@@ -118,7 +119,7 @@ func TestAtSyscallEntry(t *testing.T) {
 	if _, s := c.atSyscall(top-0x100, top-72, 39, wasPC); s != EntryRecord {
 		t.Errorf("syscallEntry with its record: %d", s)
 	}
-	// resume: on the kernel's stack, then on its way through the thread's frame.
+	// resume: on the kernel's stack, then while it pops the thread's frame.
 	bp := frame + unsafe.Offsetof(TrapFrame{}.FP)
 	m := words{bp: wasBP, bp + 16: VectorSyscall, bp + 24: 39, bp + 32: wasPC, bp + 56: wasSP}
 	if _, s := c.atResume(top-0x100, m.load); s != NoEntry {
@@ -131,7 +132,7 @@ func TestAtSyscallEntry(t *testing.T) {
 	}
 }
 
-// TestAtOnStack: on the old stack the pc tables hold; on the new one the record stands.
+// TestAtOnStack: on the old stack the pc tables are right; on the new one the record is.
 func TestAtOnStack(t *testing.T) {
 	lo, _ := onStackCode()
 	const record = 0x7000

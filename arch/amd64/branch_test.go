@@ -5,9 +5,10 @@ import (
 	"unsafe"
 )
 
-// TestBranchDecode: what the registers of a record say, by the form of the record. The bits are those of the manuals.
+// TestBranchDecode: how the registers of a record are decoded, for each form of record. The bits
+// are those in the manuals.
 func TestBranchDecode(t *testing.T) {
-	const high = uintptr(0xffffff00_00000000) // an address of the upper half, whose highest bits a record may not have
+	const high = uintptr(0xffffff00_00000000) // an address in the upper half, whose highest bits a record may lack
 	for _, tt := range []struct {
 		name           string
 		format         branchFormat
@@ -36,7 +37,7 @@ func TestBranchDecode(t *testing.T) {
 	}
 }
 
-// TestBranchRecords: where the records are, by what CPUID says.
+// TestBranchRecords: where the records are, according to CPUID.
 func TestBranchRecords(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -75,8 +76,8 @@ func TestBranchRecords(t *testing.T) {
 	}
 }
 
-// TestReadBranches: the records come in the order of time wherever the ring of them begins, and those that no branch has
-// filled yet are left out.
+// TestReadBranches: the records come in the order of time wherever their ring begins, and records
+// that no branch has filled yet are left out.
 func TestReadBranches(t *testing.T) {
 	defer func() { branches, branchMSR, fakeMSRs.at, fakeMSRs.n = branchRecords{}, 0, 0, 0 }()
 	for _, n := range []int{0, 1, 3, 20, MaxBranches} {
@@ -96,7 +97,7 @@ func TestReadBranches(t *testing.T) {
 			}
 		}
 	}
-	// In these forms there is no ring: register 0 is the latest.
+	// These forms have no ring: register 0 is the latest.
 	for _, tt := range []struct {
 		c branchCPU
 		m []FakeMSR

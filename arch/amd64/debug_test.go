@@ -22,7 +22,7 @@ func TestDR7(t *testing.T) {
 	}
 }
 
-// TestBehindAccess: the pc is at a repeated instruction that has more to do, and behind any other.
+// TestBehindAccess: the pc is at a repeated instruction that has more to do, and after any other.
 func TestBehindAccess(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -36,7 +36,7 @@ func TestVectorStubs(t *testing.T) {
 	if len(targets) != 3 || len(targets[entry]) != 253 || len(targets[fpu]) != 2 {
 		t.Errorf("the stubs jump to %d places, %d to trapEntry; want 3, 253", len(targets), len(targets[entry]))
 	}
-	// The lengths of instructions that AtEntry counts on.
+	// AtEntry relies on these lengths of instructions.
 	for _, tt := range []struct {
 		name string
 		addr uintptr

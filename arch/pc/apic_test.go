@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestAPIC runs the tests of x2apic_test.go, which need a build of their own: their MSRs are made of
+// TestAPIC runs the tests of x2apic_test.go, which need their own build: it replaces the MSRs with
 // memory.
 func TestAPIC(t *testing.T) {
 	out, err := exec.Command("go", "test", "-count=1", "-tags=hostmsr", "-run=^TestModes$|^TestRegisters$", "-v", ".").CombinedOutput()

@@ -10,14 +10,15 @@ import (
 	"github.com/zeroframe/zeroframe/arch/amd64"
 )
 
-// exactly returns v*num/den, rounded down, by big numbers.
+// exactly returns v*num/den, rounded down, computed with big numbers.
 func exactly(v, num, den uint64) *big.Int {
 	b := new(big.Int).SetUint64(v)
 	b.Mul(b, new(big.Int).SetUint64(num))
 	return b.Div(b, new(big.Int).SetUint64(den))
 }
 
-// rates are how fast the counters of a machine really count, in Hz; 0: that one is not there.
+// rates holds the real frequencies of a machine's counters in Hz; 0 means that the counter is
+// missing.
 type rates map[reference]uint64
 
 // points makes three points of a machine. Counters begin near their wraps.
@@ -34,7 +35,7 @@ func points(tscHz uint64, real rates, at [3]uint64) (p [3]point) {
 	return p
 }
 
-// with returns a machine that has these counters, and believes of each that it counts so fast.
+// with returns a machine that has these counters and assumes these frequencies.
 func with(believed rates) (m machine) {
 	for r, hz := range believed {
 		m.hz[r], m.counts[r] = hz, refs[r].mask != 0
@@ -44,13 +45,14 @@ func with(believed rates) (m machine) {
 
 const tscHz = 2_596_153_633
 
-// TestJudge: which reference is believed, how near the result is, and what is said of the others.
+// TestJudge: which reference is believed, how exact the result is, and what is reported about the
+// others.
 func TestJudge(t *testing.T) {
 	const hz, hpetHz, stated = 1_000_000_000, 14_318_179, 2_600_000_000
 	for _, tt := range []struct {
 		name     string
 		believed rates
-		real     rates // if it is another
+		real     rates // if it differs
 		even     []reference
 		ref      reference
 		want     uint64
@@ -127,7 +129,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestAgree: windows in which something went wrong are not believed, wraps of a counter do no harm.
+// TestAgree: a window in which something went wrong is not believed; a counter may wrap.
 func TestAgree(t *testing.T) {
 	both := rates{refAPIC: 1_000_000_000, refPIT: pitHz}
 	pm, pit := rates{refPM: pmHz}, rates{refPIT: pitHz}
@@ -166,8 +168,8 @@ func TestAgree(t *testing.T) {
 	}
 }
 
-// TestHPET: which registers are those of an HPET that can be measured against; it counts, and is as it
-// was afterwards.
+// TestHPET: which registers belong to an HPET that can serve as a reference. The HPET counts while
+// it is used and is left as it was found.
 func TestHPET(t *testing.T) {
 	registers := make([]uint64, 128)
 	set := func(off int, v uint64) { registers[off/8] = v }
@@ -207,7 +209,7 @@ func TestHPET(t *testing.T) {
 	if moves(refHPET) {
 		t.Error("it stands still, and is said to count")
 	}
-	// One that has counted and stops does not hold the boot up.
+	// A reference that stops counting does not stop the boot.
 	m := with(rates{refHPET: 100_000_000})
 	a := m.read()
 	if b := m.after(&a, 1); b[refHPET].count != a[refHPET].count {
@@ -216,7 +218,7 @@ func TestHPET(t *testing.T) {
 	runtime.KeepAlive(registers)
 }
 
-// TestClockTables: what ACPI says of the HPET and of the PM timer.
+// TestClockTables: what ACPI reports about the HPET and the PM timer.
 func TestClockTables(t *testing.T) {
 	savedHPET, savedPort := hpet, pmPort
 	defer func() { hpet, pmPort = savedHPET, savedPort }()
@@ -269,7 +271,7 @@ func TestClockTables(t *testing.T) {
 	}
 }
 
-// FuzzClockTables: whatever stands in the tables, only a page below 4 GiB and a port come out.
+// FuzzClockTables: whatever the tables contain, the result is only a page below 4 GiB and a port.
 func FuzzClockTables(f *testing.F) {
 	f.Add(make([]byte, 244))
 	f.Fuzz(func(t *testing.T, b []byte) {

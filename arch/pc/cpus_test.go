@@ -27,8 +27,8 @@ func x2(id uint32, flags byte) []byte {
 	return b
 }
 
-// TestMADT: the CPUs that are enabled, each once; those that xAPIC cannot name are counted, or are
-// a reason for x2APIC mode.
+// TestMADT: each enabled CPU is listed once; CPUs that xAPIC cannot address are counted, or make
+// x2APIC mode necessary.
 func TestMADT(t *testing.T) {
 	var ids [amd64.MaxCPUs]uint32
 	some := madt(local(0, 1), local(4, 1), local(5, 0), []byte{1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, local(255, 1),
@@ -51,14 +51,14 @@ func TestMADT(t *testing.T) {
 	if l.readMADT(madt(all...)); l.n != amd64.MaxCPUs || l.more != 70-amd64.MaxCPUs {
 		t.Errorf("of 70 CPUs %d and %d more", l.n, l.more)
 	}
-	// A CPU that there is no room for is no reason for x2APIC mode.
+	// A CPU for which the list has no room does not make x2APIC mode necessary.
 	l = cpuList{ids: &ids, wide: true}
 	if l.readMADT(madt(append(all, x2(300, 1))...)); l.more != 7 || l.needsX2APIC() {
 		t.Errorf("of 71 CPUs %d more, x2APIC needed %v", l.more, l.needsX2APIC())
 	}
 }
 
-// TestMP: the processors come first, and what is behind them is none.
+// TestMP: the processors come first; entries after them are not read as processors.
 func TestMP(t *testing.T) {
 	var ids [amd64.MaxCPUs]uint32
 	l := cpuList{ids: &ids}
@@ -69,7 +69,7 @@ func TestMP(t *testing.T) {
 	}
 }
 
-// FuzzCPUs: whatever stands in the tables, reading them comes to an end, inside of them.
+// FuzzCPUs: whatever the tables contain, reading them ends and stays inside them.
 func FuzzCPUs(f *testing.F) {
 	f.Add(madt(local(0, 1), x2(1, 1)), true, false)
 	f.Add(madt(local(0, 1), local(255, 1), x2(255, 1), x2(1<<20, 1), x2(1<<32-1, 1), x2(3, 1)[:9]), true, true)

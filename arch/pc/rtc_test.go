@@ -7,8 +7,8 @@ import (
 
 func bcd(v int) uint8 { return uint8(v/10<<4 | v%10) }
 
-// TestRTCFormats writes each day and each hour from 1970 to 2100 in the clock's
-// four formats, and compares with package time.
+// TestRTCFormats writes each day and each hour from 1970 to 2100 in the clock's four formats, and
+// compares the result with package time.
 func TestRTCFormats(t *testing.T) {
 	end := time.Date(2100, 3, 2, 0, 0, 0, 0, time.UTC)
 	hours := 0

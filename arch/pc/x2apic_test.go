@@ -11,7 +11,7 @@ import (
 	"github.com/zeroframe/zeroframe/arch/amd64"
 )
 
-// msrs are the model-specific registers, wrote is what was written to them, in its order.
+// msrs holds the model-specific registers, wrote the writes to them, in order.
 var (
 	msrs  = map[uint32]uint64{}
 	wrote []string
@@ -19,7 +19,7 @@ var (
 
 func readMSR(msr uint32) uint64 { return msrs[msr] }
 
-// writeMSR does what a CPU does, as far as it faults (SDM Vol. 3A, 10.12.1.2, 10.12.5): it panics.
+// writeMSR panics where a CPU would fault (SDM Vol. 3A, 10.12.1.2, 10.12.5).
 func writeMSR(msr uint32, v uint64) {
 	const mode = x2Enable | globalEnable
 	is := msrs[amd64.MSRAPICBase] & mode
@@ -40,10 +40,10 @@ func writeMSR(msr uint32, v uint64) {
 	wrote = append(wrote, fmt.Sprintf("%x=%x", msr, v))
 }
 
-// page is that of the registers in xAPIC mode.
+// page holds the registers in xAPIC mode.
 var page [1024]uint32
 
-// begin makes a machine whose firmware has left that in the register of the APIC's base. It returns
+// begin makes a machine whose firmware has left base in the register of the APIC's base. It returns
 // the page's address.
 func begin(base uint64, want bool) uintptr {
 	clear(page[:])
@@ -53,7 +53,7 @@ func begin(base uint64, want bool) uintptr {
 	return uintptr(unsafe.Pointer(&page))
 }
 
-// inPage returns what is in the page, without what is 0.
+// inPage returns the page's registers that are not 0.
 func inPage() (all []string) {
 	for i, v := range page {
 		if v != 0 {
@@ -70,7 +70,7 @@ func check(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-// TestModes: the mode is the firmware's, but where a CPU needs x2APIC; each other CPU takes the mode
+// TestModes: the firmware's mode is kept, unless a CPU needs x2APIC; each other CPU takes the mode
 // of the first one, whatever its own was.
 func TestModes(t *testing.T) {
 	const off, on, wide = 0xfee00100, 0xfee00900, 0xfee00d00
@@ -79,7 +79,7 @@ func TestModes(t *testing.T) {
 		want  bool
 		x2    bool
 		base  []string
-		other map[uint64][]string // what is written of another CPU's mode
+		other map[uint64][]string // what is written to another CPU's MSRs
 	}{
 		{on, false, false, []string{"1b=fee00900"}, map[uint64][]string{off: {"1b=fee00900"}, on: {"1b=fee00900"}, wide: {"1b=fee00100", "1b=fee00900"}}},
 		{off, false, false, []string{"1b=fee00900"}, nil},
@@ -115,7 +115,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// TestRegisters: what is done to the interrupt controller, in each mode.
+// TestRegisters: what the kernel does to the interrupt controller, in each mode.
 func TestRegisters(t *testing.T) {
 	for _, tt := range []struct {
 		what string

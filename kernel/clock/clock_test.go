@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// exactly returns v*num/den, rounded down, by big numbers.
+// exactly returns v*num/den, rounded down, computed with big numbers.
 func exactly(v, num, den uint64) *big.Int {
 	b := new(big.Int).SetUint64(v)
 	b.Mul(b, new(big.Int).SetUint64(num))

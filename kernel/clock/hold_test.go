@@ -6,7 +6,7 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 )
 
-// TestHold: Now stands still and goes on where it was; Wall has not missed anything.
+// TestHold: Now stands still and then continues where it was; Wall has missed nothing.
 func TestHold(t *testing.T) {
 	oldNanos, oldZero, oldWall := toNanos, zero, wallZero
 	defer func() { toNanos, zero, wallZero = oldNanos, oldZero, oldWall }()

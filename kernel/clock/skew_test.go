@@ -8,8 +8,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu/percputest"
 )
 
-// TestBounds: whatever the counters are and however long the answers take, what is added is right but
-// for half of the width, and nothing is added where the counters may be one.
+// TestBounds: whatever the counters are and however long the answers take, the correction is right
+// to half of the width, and nothing is added if the counters may be one.
 func TestBounds(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
 	proven := 0
@@ -46,7 +46,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestBoundsOf: single answers, and one that contradicts the one before.
+// TestBoundsOf: single answers, and one that contradicts the answer before.
 func TestBoundsOf(t *testing.T) {
 	for _, tt := range []struct {
 		before, other, after, want uint64
@@ -69,7 +69,7 @@ func TestBoundsOf(t *testing.T) {
 	}
 }
 
-// TestCorrect: the clock of a CPU has its offset in it, also when it has been held.
+// TestCorrect: the clock of a CPU includes its offset, also after it was held.
 func TestCorrect(t *testing.T) {
 	r := percputest.Use(t)
 	oldNanos, oldZero := toNanos, zero

@@ -11,8 +11,7 @@ import (
 	"github.com/zeroframe/zeroframe/boot"
 )
 
-// ram gives the package other memory for its records, between pages that may not be
-// touched.
+// ram gives the package other memory for its records, between pages that fault.
 func ram(t testing.TB) []byte {
 	t.Helper()
 	const page = 4096
@@ -34,7 +33,7 @@ func ram(t testing.TB) []byte {
 	return unsafe.Slice((*byte)(arch.Pointer(base)), areaSize)
 }
 
-// reboot forgets what only one boot knows.
+// reboot resets the state that does not survive a boot.
 func reboot() { generation, found, looked = 0, 0, false }
 
 func die(parts ...string) {
@@ -66,7 +65,7 @@ func TestRecord(t *testing.T) {
 	die("why", "where\r\n", "what was said")
 	reboot()
 	want(t, Whole, 1, "why", "where\r\n", "what was said")
-	// Told once, whatever comes next; its parts hold for this boot.
+	// A record is reported once, whatever comes next; its parts stay for this boot.
 	SetReported()
 	if got := string(Bytes(Trace)); got != "where\r\n" {
 		t.Errorf("behind SetReported the trace is %q", got)
@@ -79,14 +78,15 @@ func TestRecord(t *testing.T) {
 	}
 	reboot()
 	want(t, None, 1)
-	// The next crash counts on, also one before the record was looked for.
+	// The next crash continues the count, even if it comes before the record was looked for.
 	reboot()
 	die("again", "", "")
 	reboot()
 	want(t, Whole, 2, "again", "", "")
 }
 
-// TestRecordUntold: a crash before the record before it was reported takes its place.
+// TestRecordUntold: a crash that comes before the previous record was reported replaces that
+// record.
 func TestRecordUntold(t *testing.T) {
 	ram(t)
 	die("one", "", "")
@@ -97,7 +97,7 @@ func TestRecordUntold(t *testing.T) {
 	want(t, Whole, 2, "two", "", "")
 }
 
-// TestHalfRecord: a crash while the record is written leaves none.
+// TestHalfRecord: a crash while the record is written leaves no record.
 func TestHalfRecord(t *testing.T) {
 	ram(t)
 	Start()
@@ -106,7 +106,7 @@ func TestHalfRecord(t *testing.T) {
 	want(t, None, 0, "")
 }
 
-// TestDamaged: any byte of one copy may be anything; of both, nothing is believed.
+// TestDamaged: any byte of one copy may be damaged; if both copies are, nothing is believed.
 func TestDamaged(t *testing.T) {
 	mem := ram(t)
 	for range 2000 {
@@ -137,7 +137,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestFull: what does not fit is left out, and the record is whole.
+// TestFull: entries that do not fit are left out, and the record is whole.
 func TestFull(t *testing.T) {
 	ram(t)
 	Start()
@@ -187,8 +187,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// FuzzFind takes the memory from the fuzzer: nothing outside of it is read, and what is
-// found is in it.
+// FuzzFind takes the memory from the fuzzer: Find reads nothing outside it, and the record that it
+// finds is inside it.
 func FuzzFind(f *testing.F) {
 	mem := ram(f)
 	f.Add(append([]byte(nil), mem[:100]...))
@@ -213,8 +213,8 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-// TestEntries: a part of entries; one that is not ended, or has no room, is not there. What is
-// before the part stays, and is there while the part is written.
+// TestEntries: a part that was not ended, or had no room, is missing. The part before it stays,
+// also while the new one is written.
 func TestEntries(t *testing.T) {
 	ram(t)
 	die("why", "where", "gone", "gone")

@@ -83,8 +83,8 @@ type (
 	}
 )
 
-// program is testdata/goroutines with its table filled, and what it printed. The
-// environment variable GOTOOLCHAIN chooses another Go version for it.
+// program returns testdata/goroutines with its table filled, and its output. The environment
+// variable GOTOOLCHAIN chooses another Go version for it.
 func program(t *testing.T) (path string, r report) {
 	t.Helper()
 	programOnce.Do(func() {
@@ -182,8 +182,8 @@ func parseStacks(t *testing.T, text string) (all []told) {
 	return all
 }
 
-// TestGoroutines compares what is read with what the runtime's own traceback says
-// of the same goroutines.
+// TestGoroutines compares what this package reads with the runtime's own traceback of the same
+// goroutines.
 func TestGoroutines(t *testing.T) {
 	_, r := program(t)
 	if !r.Known || len(r.Missing) > 0 {
@@ -231,8 +231,8 @@ func TestGoroutines(t *testing.T) {
 		if !g.Saved || g.SavedSP <= g.StackLo || g.SavedSP >= g.StackHi {
 			t.Errorf("goroutine %d: SavedState has sp %#x, ok %v; stack is %#x to %#x", w.id, g.SavedSP, g.Saved, g.StackLo, g.StackHi)
 		}
-		// The runtime leaves its own innermost functions out (as gopark), so
-		// they are compared where it does not.
+		// The runtime omits its own innermost functions (as gopark), so the tops are compared where
+		// it does not.
 		if g.InSyscall && g.SavedPC != w.top && !strings.HasPrefix(g.SavedPC, "runtime.") {
 			t.Errorf("goroutine %d: SavedState is in %s; want %s", w.id, g.SavedPC, w.top)
 		}
@@ -240,7 +240,7 @@ func TestGoroutines(t *testing.T) {
 			t.Errorf("goroutine %d: SavedState is in %s; want runtime.gopark", w.id, g.SavedPC)
 		}
 	}
-	// Each way of waiting was there to be compared.
+	// Each way of waiting has been compared.
 	for start, want := range map[string]string{
 		"runtime.main": "running", "main.onReceive": "chan receive", "main.onSend": "chan send", "main.onSelect": "select",
 		"main.onMutex": "sync.Mutex.Lock", "main.onGroup": "sync.WaitGroup.Wait", "main.onSleep": "sleep", "main.onForever": "select (no cases)",
@@ -250,8 +250,7 @@ func TestGoroutines(t *testing.T) {
 			t.Errorf("the goroutine that began with %s is %q; want %q", start, got, want)
 		}
 	}
-	// The runtime leaves its own goroutines out of the text; nothing else may be
-	// there that it does not tell of.
+	// The runtime omits its own goroutines from the text; all others must be in it.
 	for id, g := range read {
 		if !slices.ContainsFunc(all, func(w told) bool { return w.id == id }) && !strings.HasPrefix(g.Start, "runtime.") {
 			t.Errorf("goroutine %d, which began with %s, is not in runtime.Stack", id, g.Start)

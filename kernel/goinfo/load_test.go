@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// fill gives the table values for the time of a test.
+// fill fills the table with values for the time of a test.
 func fill(t *testing.T, values map[int]uint64) {
 	t.Helper()
 	old := table
@@ -16,11 +16,11 @@ func fill(t *testing.T, values map[int]uint64) {
 	}
 }
 
-// field is the value of an item for a field.
+// field returns the value of an item that describes a field.
 func field(off, size uint64) uint64 { return size<<32 | off }
 
-// runtimeMemory is a page for things of a runtime, in words; what lies behind it
-// faults, and so would any load that goes too far.
+// runtimeMemory returns a page of words for a runtime's data. The memory after it faults, so a load
+// that goes too far does, too.
 func runtimeMemory(t *testing.T) (words []uint64, addr uintptr) {
 	t.Helper()
 	const page = 4096
@@ -98,7 +98,7 @@ func TestLoadString(t *testing.T) {
 	}
 }
 
-// TestDamaged: what cannot be a goroutine or a list of them is refused.
+// TestDamaged: what cannot be a goroutine or a list of goroutines is refused.
 func TestDamaged(t *testing.T) {
 	words, addr := runtimeMemory(t)
 	fill(t, map[int]uint64{

@@ -23,16 +23,16 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
-// The model of these system calls is Linux: some threads make the same random calls there
-// and of this package, which runs in this process as it does in the kernel, up to where it
-// would leave for a thread or wait for an interrupt. After each call both must agree on
-// which threads wait, and on what the calls of the others have returned. The clock of this
-// package stands still: times are either over or never come.
+// These system calls are compared with Linux: some threads make the same random calls on Linux and
+// in this package, which runs in this process as it does in the kernel, until it would leave for a
+// thread or wait for an interrupt. After each call both must agree on which threads wait, and on
+// the results of the calls that have returned. This package's clock stands still: times are either
+// over or never come.
 
-// A worker is a thread of both.
+// A worker is a thread of Linux and one of this package.
 type worker struct {
 	m     *model
-	room  [2][]byte // what the pointers of its calls point into: of this package, of Linux
+	room  [2][]byte // its calls point into it: this package's, Linux's
 	stack []byte
 
 	th       *thread.Thread
@@ -40,10 +40,10 @@ type worker struct {
 	result   int64
 	handled  int // signals
 
-	tid  int // of Linux
+	tid  int // Linux's
 	jobs chan [7]uintptr
 	done chan int64
-	busy atomic.Bool // it makes a call of Linux
+	busy atomic.Bool // it makes a call on Linux
 
 	what    string            // the call
 	call    [7]uintptr        // its number and arguments for Linux
@@ -69,14 +69,14 @@ type model struct {
 	seen    map[string]int
 }
 
-// slot is a descriptor of both.
+// slot is a descriptor in both systems.
 type slot struct {
 	fd   [2]int
 	kind kind
 	obj  int // dups and both ends of a pipe have the same number
 }
 
-// An argument of a call that is not the same number for both.
+// Arguments of a call whose numbers differ between the two.
 type (
 	at     int // an offset in the worker's room
 	shared int // an offset in the words
@@ -103,7 +103,7 @@ func (m *model) arg(w *worker, v any, side int) uintptr {
 	panic("type")
 }
 
-// gone is what a thread that goes on panics with, killed what ends the program.
+// gone is the panic value of a thread that goes on, killed that of the program's end.
 type gone struct{ t *thread.Thread }
 type killed struct{ signal int }
 
@@ -115,8 +115,8 @@ func kills(_ *thread.Thread, signal int) { panic(killed{signal}) }
 
 func setCurrent(tid int32) { percpu.This().Thread = tid }
 
-// until calls f, which may return, end in a thread that goes on, or in waiting for an
-// interrupt: that is an instruction which a program may not execute.
+// until calls f, which may return, end when a thread goes on, or wait for an interrupt (an
+// instruction that a program may not execute).
 func (m *model) until(f func()) (next *thread.Thread, returned bool) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -136,7 +136,7 @@ func (m *model) until(f func()) (next *thread.Thread, returned bool) {
 	return nil, true
 }
 
-// enter makes a call of this package, and lets run who can until nobody does.
+// enter makes a call of this package, and runs the threads that can run until none can.
 func (m *model) enter(w *worker, args [7]uintptr) {
 	if w.th.Pending&^w.th.Mask != 0 && args[0] != syscall.SYS_GETTID {
 		m.enter(w, [7]uintptr{syscall.SYS_GETTID}) // takes the signal, as it does before the next call
@@ -166,8 +166,8 @@ func (m *model) run(f *arch.TrapFrame) {
 	}
 }
 
-// goOn does what a thread does that goes on: it handles a signal, makes its call again, or
-// has its result. With nil, nobody does.
+// goOn does what a thread does when it goes on: it handles a signal, makes its call again, or takes
+// its result. With nil, no thread goes on.
 func (m *model) goOn(t *thread.Thread) {
 	if t == nil {
 		return
@@ -203,7 +203,7 @@ func (m *model) worker(t *thread.Thread) *worker {
 	panic("no worker's")
 }
 
-// serve makes calls of Linux.
+// serve makes the calls on Linux.
 func (w *worker) serve(ready chan<- struct{}) {
 	runtime.LockOSThread()
 	w.tid = syscall.Gettid()
@@ -219,9 +219,9 @@ func (w *worker) serve(ready chan<- struct{}) {
 	}
 }
 
-// settle waits until the worker's call of Linux has returned, or waits. A call that has
-// returned of this package is given time to return of Linux, too: one whose time is over
-// may wait for a moment.
+// settle waits until the worker's call on Linux has returned, or waits. If the call of this package
+// has returned, Linux is given time to return, too: a call whose time is over may still wait for a
+// moment.
 func (w *worker) settle() (result int64, returned bool) {
 	if w.returned {
 		select {
@@ -249,8 +249,8 @@ func (w *worker) settle() (result int64, returned bool) {
 	}
 }
 
-// do lets a worker make a call of both, and compares. So much of its room as answers says
-// must be the same then. It returns what the call has returned of both, or waits.
+// do lets a worker make a call in both systems, and compares the results and the first answers(r)
+// bytes of the worker's room. It returns both results, or waits.
 func (m *model) do(i int, answers func(r int64) int, name string, number uintptr, args ...any) (ours, linux int64, waits bool) {
 	m.t.Helper()
 	w := m.workers[i]
@@ -277,7 +277,7 @@ func (m *model) do(i int, answers func(r int64) int, name string, number uintptr
 	w.call, w.waits = call[1], true
 	w.jobs <- call[1]
 	m.enter(w, call[0])
-	// Who goes on may let others go on.
+	// A thread that goes on may let others go on.
 	var results = make([]int64, len(m.workers))
 	for same := 0; same <= len(m.workers); same++ {
 		for j, w := range m.workers {
@@ -328,7 +328,7 @@ func (m *model) idle() (int, bool) {
 	return i, !m.workers[i].waits
 }
 
-// oneIdle returns one that does not wait.
+// oneIdle returns a worker that does not wait.
 func (m *model) oneIdle() int {
 	for {
 		if i, ok := m.idle(); ok {
@@ -381,8 +381,8 @@ func (m *model) close() {
 	}
 }
 
-// child is the environment variable that makes this program the one that makes the calls:
-// the Go runtime is told not to send signals of its own.
+// child is the environment variable that makes this program make the calls: the Go runtime is told
+// not to send signals of its own.
 const child = "ZEROFRAME_LINUX_MODEL"
 
 func TestAgainstLinux(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// edges reads and writes what two epoll instances watch. The one tells what has happened:
-// it may tell more than Linux, but nothing that is not so, and never less. The other tells
-// what is ready, an event at a time: each has its turn.
+// edges reads and writes files that two epoll instances watch. The first reports changes: it may
+// report more than Linux, but only true events, and never fewer. The second reports ready files, an
+// event at a time, in turn.
 func (m *model) edges() {
 	const add, room = 1, 4096
 	for obj := range 6 {
@@ -44,7 +44,7 @@ func (m *model) edges() {
 		}
 		return events
 	}
-	failed := map[int]bool{} // of these Linux tells something new when nothing has happened
+	failed := map[int]bool{} // for these, Linux reports an event although nothing has happened
 	for range 400 {
 		k := m.r.IntN(watches[0])
 		s := &m.slots[k]

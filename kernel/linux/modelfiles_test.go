@@ -11,9 +11,9 @@ import (
 	"unsafe"
 )
 
-// Pipes, event counters and what waits for them, as the model makes calls on them.
+// How the model calls pipes, event counters and the calls that wait for them.
 
-// handlers gives both a handler for SIGUSR1, which ends calls that wait, and for SIGUSR2,
+// handlers gives both systems a handler for SIGUSR1, which ends calls that wait, and for SIGUSR2,
 // after which they go on.
 func handlers() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR1, syscall.SIGUSR2)
@@ -43,7 +43,7 @@ func (m *model) interrupt() {
 	}
 }
 
-// wait is what a worker waits for.
+// wait describes what a worker waits for.
 type wait struct {
 	obj   int
 	write bool
@@ -59,7 +59,7 @@ func (m *model) files() {
 			return w.waits && waiting[slices.Index(m.workers, w)] == wait{obj, write}
 		})
 	}
-	// While some wait for events nobody waits for what brings them: who is first would count.
+	// While some workers wait for events, none waits for their causes: their order would count.
 	any := func(events bool) bool {
 		return slices.ContainsFunc(m.workers, func(w *worker) bool {
 			return w.waits && (w.call[0] == syscall.SYS_POLL || w.call[0] == syscall.SYS_EPOLL_WAIT) == events
@@ -152,7 +152,7 @@ func (m *model) files() {
 				p := (k + j) % len(m.slots)
 				polled[i] = append(polled[i], p)
 				if m.slots[p].kind == epoll && m.slots[p].once() {
-					timeout = 0 // who waits for the instance itself may be first
+					timeout = 0 // a worker that waits for the instance itself may be first
 				}
 				events := uint16(m.r.IntN(4)&^2 | m.r.IntN(2)<<2)
 				m.log = append(m.log, fmt.Sprintf("fd%d, events %#x", (k+j)%len(m.slots), events))
@@ -184,8 +184,8 @@ func (m *model) timeout(idle int) int {
 	return []int{0, 0, -1, 1 << 30}[m.r.IntN(4)]
 }
 
-// size is how much is read or written at a time: of pipes, in pages or only a few bytes:
-// Linux has pages in pipes, which parts of pages do not fill.
+// size returns how much is read or written at a time: for pipes, in pages or only a few bytes,
+// because Linux's pipes consist of pages, which parts of pages do not fill.
 func (m *model) size(s *slot) int {
 	if s.kind == counter {
 		return []int{0, 7, 8, 8, 8}[m.r.IntN(5)]
@@ -196,7 +196,7 @@ func (m *model) size(s *slot) int {
 	return pageSize * []int{0, 1, 1, 2, 5, 15, 16, 17, 30}[m.r.IntN(9)]
 }
 
-// fill writes what a worker is to write.
+// fill writes the bytes that a worker is to write.
 func (m *model) fill(w *worker, n int) {
 	for j := 0; j < n; j += 8 {
 		v := m.r.Uint64()
@@ -209,7 +209,7 @@ func (m *model) fill(w *worker, n int) {
 	}
 }
 
-// newFile makes one.
+// newFile makes a pipe, an event counter or an epoll instance, at random.
 func (m *model) newFile(i, obj int) {
 	flags := []int{0, oNonblock, oNonblock}[m.r.IntN(3)]
 	w := m.workers[i]
@@ -231,7 +231,7 @@ func (m *model) newFile(i, obj int) {
 	}
 }
 
-// made keeps a descriptor of both.
+// made keeps a descriptor of both systems.
 func (m *model) made(a, b int64, s slot) {
 	if a < 0 || b < 0 {
 		if a != b {
@@ -239,7 +239,7 @@ func (m *model) made(a, b int64, s slot) {
 		}
 		return
 	}
-	// Numbers that are the same, and new: an epoll instance knows files by their descriptors'
+	// The numbers are equal and new: an epoll instance identifies files by their descriptors'
 	// numbers, also when these have been closed.
 	m.lastFD++
 	n := 200 + m.lastFD
@@ -278,11 +278,11 @@ func (m *model) control(i, ep, k int) {
 	m.do(i, nil, "epoll_ctl", syscall.SYS_EPOLL_CTL, fd(ep), m.r.IntN(5), fd(k), at(0))
 }
 
-// once reports whether an epoll instance may tell something once: then one thread at a time
-// waits for it. Which one is told is not said.
+// once reports whether an epoll instance may report something once: then one thread at a time waits
+// for it. Linux does not define which thread is told.
 func (s *slot) once() bool { return s.obj%3 == 0 }
 
-// sortEvents sorts what epoll_wait has written: in which order it is is not said.
+// sortEvents sorts the events that epoll_wait has written: their order is not defined.
 func sortEvents(w *worker) func(int64) int {
 	return func(r int64) int {
 		for _, room := range w.room {

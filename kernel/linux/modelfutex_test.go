@@ -33,7 +33,7 @@ func (m *model) setTimes() {
 	}
 }
 
-// futexes waits for words, wakes who waits, and moves who waits to other words.
+// futexes waits for words, wakes waiters, and moves waiters to other words.
 func (m *model) futexes() {
 	const futex, private = 202, futexPrivate
 	m.setTimes()
@@ -78,7 +78,8 @@ func (m *model) futexes() {
 			op := []int{futexWake, futexWakeBitset}[m.r.IntN(2)]
 			m.do(i, nil, "futex", futex, shared(4*word), op|flags, count, 0, 0, bits)
 		case 5:
-			// Where those who wait already would come among those moved depends on Linux's hashes.
+			// The order among waiters that were moved and those that wait there already depends on
+			// Linux's hashes.
 			to := (word + 1 + m.r.IntN(2)) % 3
 			taken := false
 			for _, w := range waiting {

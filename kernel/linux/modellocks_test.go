@@ -11,7 +11,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// makeFiles makes two files that have the same names with both.
+// makeFiles makes two files with the same names in both systems.
 func (m *model) makeFiles() (paths []string) {
 	dir, err := os.MkdirTemp("/tmp", "locks")
 	if err != nil {
@@ -39,8 +39,8 @@ func (m *model) makeFiles() (paths []string) {
 	return paths
 }
 
-// locks locks files, parts of them, and asks for locks. Two never wait for the same file:
-// who is first is not said.
+// locks locks files and parts of them, and queries locks. No two workers wait for the same file:
+// Linux does not define which is first.
 func (m *model) locks() {
 	paths := m.makeFiles()
 	defer os.RemoveAll(filepath.Dir(paths[0]))
@@ -148,7 +148,7 @@ func (m *model) deadlock(path string) {
 	lock(0, 1, setOpen, noLock, 0)
 }
 
-// TestLocksFull: what there is no room for is refused with ENOLCK, and changes nothing.
+// TestLocksFull: when there is no room, a lock is refused with ENOLCK, and nothing changes.
 func TestLocksFull(t *testing.T) {
 	defer func() { numLocks = 0 }()
 	n := int64(0)
@@ -167,7 +167,7 @@ func TestLocksFull(t *testing.T) {
 	}
 }
 
-// interrupt1 sends the first worker that waits a signal.
+// interrupt1 sends a signal to the first worker that waits.
 func (m *model) interrupt1(from int, sig syscall.Signal) {
 	for j, w := range m.workers {
 		if w.waits {

@@ -9,7 +9,8 @@ import (
 // usr2Action is what SIGUSR2 does, of this package and of Linux.
 var usr2Action [2]action
 
-// signals holds signals off, waits for them and sends them; and sleeps, which they end.
+// signals blocks signals, waits for them and sends them; it also sleeps until a signal ends the
+// sleep.
 func (m *model) signals() {
 	m.setTimes()
 	const usr1, usr2 = 1 << (syscall.SIGUSR1 - 1), 1 << (syscall.SIGUSR2 - 1)

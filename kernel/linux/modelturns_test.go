@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// turns lets several read from one pipe that has nothing to read, or write to one that is full:
-// who has waited longest is the first to go on.
+// turns lets several workers read from an empty pipe, or write to a full one: the worker that has
+// waited longest goes on first.
 func (m *model) turns() {
 	for range 10 {
 		w := m.workers[0]

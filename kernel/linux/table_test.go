@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestCallList: each call has a line, and one that nothing answers says with which error, and why.
+// TestCallList: each call has a line, and the line of a call that is not answered gives the error
+// and the reason.
 func TestCallList(t *testing.T) {
 	line := regexp.MustCompile(`^(\d+) (\w+)(?: (E[A-Z]+))?(: .+)?$`)
 	errnos := map[string]int64{"EPERM": -ePERM, "EACCES": -eACCES, "EOPNOTSUPP": -eOPNOTSUPP}

@@ -7,8 +7,8 @@ import (
 	"github.com/zeroframe/zeroframe/boot"
 )
 
-// TestSetAside: what is set aside is RAM that nothing else lays claim to, tables stay below it or
-// do not reach it, and it is not handed out; what is next to it is handed out first.
+// TestSetAside: memory that is set aside is RAM that nothing else claims; tables stay below it or
+// do not reach it; it is not handed out, and the memory next to it is handed out first.
 func TestSetAside(t *testing.T) {
 	defer forget()
 	r := rand.New(rand.NewPCG(3, 4))

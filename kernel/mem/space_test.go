@@ -12,9 +12,9 @@ import (
 	"unsafe"
 )
 
-// TestSpace: after each of many random calls that map, unmap and protect parts of a window,
-// the areas have the rights that Linux has there, page by page, and each call returns what
-// Linux returns. No page has a frame: giving those back is not for a program to do.
+// TestSpace: after each of many random calls that map, unmap and protect parts of a window, the
+// areas have the rights that Linux gives them, page by page, and each call returns Linux's result.
+// No page has a frame, because a program may not give frames back.
 func TestSpace(t *testing.T) {
 	defer forget()
 	frames, err := syscall.Mmap(-1, 0, 16*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
@@ -23,7 +23,7 @@ func TestSpace(t *testing.T) {
 	}
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(frames)))
 	AddFrames(at, at+uintptr(len(frames)))
-	const window, pages = 0x6000_0000_0000, 40 // where nobody else comes to
+	const window, pages = 0x6000_0000_0000, 40 // nobody else maps memory there
 	root, spaceLo = Frame(), window
 	defer func() { root, spaceLo, numAreas, mappedFiles, unmapped = 0, 0, 0, [maxMapped]mappedFile{}, 0 }()
 	name := filepath.Join(t.TempDir(), "mapped")
@@ -69,7 +69,7 @@ func TestSpace(t *testing.T) {
 			if private {
 				kind = syscall.MAP_PRIVATE
 			} else {
-				prot &^= ProtWrite * Prot(which) // that is not for this package to refuse
+				prot &^= ProtWrite * Prot(which) // this package does not refuse it
 			}
 			first := uintptr(r.IntN(6))
 			_, ours = MapFile(addr, size, prot, true, false, 7, first, private, which == 0)
@@ -79,7 +79,7 @@ func TestSpace(t *testing.T) {
 			newSize, to := uintptr(r.IntN(8*page)), window+uintptr(r.IntN(pages-8))*page
 			flags := []uintptr{0, 0, 3, 3, 2}[r.IntN(5)]
 			if i := find(addr); flags != 2 && i < numAreas && (areas[i].hi < addr+size || size == 0) {
-				continue // over several areas it is not the same on each Linux; nor is a second place of private memory
+				continue // over several areas it differs between versions of Linux; so does a second place of private memory
 			}
 			_, ours = Remap(addr, size, newSize, to, flags&1 != 0, flags&2 != 0, false)
 			_, _, linux = syscall.RawSyscall6(syscall.SYS_MREMAP, addr, size, newSize, flags, to, 0)
@@ -144,7 +144,7 @@ func count(all []spaceArea) (n int) {
 	return n
 }
 
-// rights are those of an area as /proc/self/maps has them.
+// rights returns an area's rights in the form of /proc/self/maps.
 func rights(p Prot) string {
 	b := []byte("---")
 	for i := range b {

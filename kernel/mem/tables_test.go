@@ -11,7 +11,7 @@ import (
 
 const page = arch.PageSize
 
-// forget undoes what a boot has set.
+// forget resets the state that a boot has set.
 func forget() {
 	numKept, numRanges, numRAM, numSegments, released = 0, 0, 0, 0, false
 	total, highest, aside = 0, 0, frameRange{}
@@ -19,8 +19,8 @@ func forget() {
 	nextPage, endPage = 0, 0
 }
 
-// TestTablesRoom: page tables lie behind the image in RAM that nothing else lays claim
-// to, whatever the order in which the loader names what it has loaded.
+// TestTablesRoom: page tables lie after the image in RAM that nothing else claims, in whatever
+// order the loader names what it has loaded.
 func TestTablesRoom(t *testing.T) {
 	defer forget()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -67,8 +67,8 @@ func TestTablesRoom(t *testing.T) {
 	}
 }
 
-// TestRelease: with as many modules as there can be, no frame is one of theirs or the
-// image's, and all other frames are there.
+// TestRelease: with as many modules as there can be, no frame belongs to a module or to the image,
+// and all other frames are there.
 func TestRelease(t *testing.T) {
 	defer forget()
 	const lo, imageLo, imageEnd = lowMemory, 2 << 20, 5 << 20
@@ -103,9 +103,9 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestMaps: of maps by seed, whose regions overlap, touch, and in every second one end within pages, each page
-// that is handed out is usable and not reserved in part, and is handed out once. Where no region ends within a
-// page, every such page is.
+// TestMaps: in random maps whose regions overlap, touch, and in every second map end within pages,
+// each page that is handed out is usable, has no reserved part, and is handed out once. If no
+// region ends within a page, every usable page is handed out.
 func TestMaps(t *testing.T) {
 	defer forget()
 	const pages, imageLo, imageEnd = 4096, 512 * page, 700 * page

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A row is what a terminal shows of a line: characters, and where its cursor is.
+// A row is a line as a terminal shows it: characters, and the cursor's place.
 type row struct {
 	cells  []string
 	cursor int
@@ -27,7 +27,7 @@ func (r *row) write(c byte) {
 	}
 }
 
-// text is the row's, without the blanks behind the line's end.
+// text returns the row's text, without the blanks after the line's end.
 func (r *row) text() string { return strings.TrimRight(strings.Join(r.cells, ""), " ") }
 
 // press types a key and returns what happened; the terminal shows its echo.
@@ -96,7 +96,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestLast: the line before comes back, by either key, and can be changed.
+// TestLast: either key brings the previous line back, and it can be changed.
 func TestLast(t *testing.T) {
 	var l Line
 	for _, tt := range []struct{ keys, text string }{
@@ -112,7 +112,7 @@ func TestLast(t *testing.T) {
 		}
 		l.Next()
 	}
-	// A line that was dropped does not count; CR LF is one key.
+	// A dropped line does not count; CR LF is one key.
 	typeIn(&l, "dropped\x03")
 	l.Next()
 	if e := l.Input('\n'); e != Entered {
@@ -126,8 +126,8 @@ func TestLast(t *testing.T) {
 	}
 }
 
-// FuzzLine: whatever is typed, the line and the echo stay in their bounds, and the
-// terminal shows the line.
+// FuzzLine: whatever is typed, the line and the echo stay within their bounds, and the terminal
+// shows the line.
 func FuzzLine(f *testing.F) {
 	for _, s := range []string{"bt\r", "\x1b[A\x10\x10", "abc\x17\x15\x7f\x03\x04\x1d", "\x1b\x1b[[[1;2A\r\n", strings.Repeat("x ", 80) + "\x17", "aé€\x1b[D\x1b[D\x1b[3~\x1b[Hb\x1b[F\x01\x05"} {
 		f.Add(s)

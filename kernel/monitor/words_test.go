@@ -121,7 +121,7 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// FuzzFormat: what is accepted can be shown.
+// FuzzFormat: an accepted format can be shown.
 func FuzzFormat(f *testing.F) {
 	for _, s := range []string{"8gx", "s", "4096a", "cw", "99999999999999999999"} {
 		f.Add(s)

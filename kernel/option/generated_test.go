@@ -10,7 +10,7 @@ import (
 
 var update = flag.Bool("update", false, "write the files that are made of the table")
 
-// value is what stands behind the "=".
+// value returns the text after the "=".
 func (r *row) value() string {
 	if len(r.words) > 0 {
 		return strings.Join(r.words, "|")
@@ -18,7 +18,7 @@ func (r *row) value() string {
 	return r.argument
 }
 
-// syntax is how the option is written.
+// syntax returns the option in the form in which it is written.
 func (r *row) syntax() string {
 	if strings.HasSuffix(r.name, ".") {
 		return r.name + r.argument
@@ -26,7 +26,7 @@ func (r *row) syntax() string {
 	return r.name + "=" + r.value()
 }
 
-// help is the text of `zf help kernel`, in the form of a command's flags.
+// help returns the text of `zf help kernel`, in the form of a command's flags.
 func help() string {
 	var b strings.Builder
 	b.WriteString(`Kernel options
@@ -57,7 +57,7 @@ its text says otherwise. The words after -- are the program's arguments.
 	return b.String()
 }
 
-// chapter is the table of the chapter.
+// chapter returns the table of the chapter.
 func chapter() string {
 	var b strings.Builder
 	b.WriteString("| option | default | meaning |\n|---|---|---|\n")
@@ -72,7 +72,7 @@ func chapter() string {
 	return b.String()
 }
 
-// TestGenerated: what is made of the table is as the table is now.
+// TestGenerated: the files generated from the table are up to date.
 func TestGenerated(t *testing.T) {
 	const inChapter = "../../doc/options.md"
 	b, err := os.ReadFile(inChapter)
@@ -95,8 +95,8 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// TestTable: names are unique, and short enough to be compared; an option of words or of a
-// number says what it wants.
+// TestTable: names are unique, and short enough to be compared; an option of words or of a number
+// says what it expects.
 func TestTable(t *testing.T) {
 	var names []string
 	for i := range table {

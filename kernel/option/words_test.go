@@ -84,8 +84,8 @@ func TestUint(t *testing.T) {
 	}
 }
 
-// TestBehind: the program's arguments begin behind the first word "--", whatever is in
-// the quotes before it.
+// TestBehind: the program's arguments begin after the first word "--", whatever is in the quotes
+// before it.
 func TestBehind(t *testing.T) {
 	for _, tt := range []struct{ line, want string }{
 		{"", ""},

@@ -2,8 +2,8 @@ package percpu_test
 
 import "testing"
 
-// Pages that are filled without the kernel lock (mem/fill.go). Two CPUs fill the same page, each twice;
-// the third one, which has the lock, takes its area away meanwhile.
+// Pages that are filled without the kernel lock (mem/fill.go). Two CPUs fill the same page, each
+// twice; the third one, which has the lock, takes its area away meanwhile.
 
 // The words.
 const (

@@ -2,10 +2,11 @@ package percpu_test
 
 import "testing"
 
-// The TLB shoot-down (flush.go). There are two pages, each of which is unmapped once, by a CPU of its own.
-// The program's accesses load a page's entry into the CPU's TLB at any time, and use what is there. The
-// kernel lock is one step here (model_lock_test.go has it); a CPU that waits for it may let interrupts in.
-// The third CPU may be held once, by an NMI at any time (standStill), and is let go at any time.
+// The TLB shoot-down (flush.go). There are two pages, each of which is unmapped once, by a CPU of
+// its own. The program's accesses load a page's entry into the CPU's TLB at any time, and use what
+// is there. The kernel lock is one step here (model_lock_test.go has it); a CPU that waits for it
+// may let interrupts in. The third CPU may be held once, by an NMI at any time (standStill), and is
+// let go at any time.
 
 // The words.
 const (
@@ -78,8 +79,8 @@ type flushCPU struct {
 	held            bool // has been
 }
 
-// flushVictim is the CPU that unmaps nothing, is idle, gets other interrupts, and may be held; each of the
-// others unmaps a page. What comes to it only would come to the others in the same way.
+// flushVictim is the CPU that unmaps nothing, is idle, gets other interrupts, and may be held; each
+// of the others unmaps a page. What comes to it only would come to the others in the same way.
 const flushVictim = 2
 
 type flushState struct {
@@ -103,8 +104,8 @@ type flushFaults struct {
 	waitsAtGate bool // FlushOthers waits for CPUs that are at the gate, too
 }
 
-// use loads the entries into the TLBs that the programs could have loaded: to have one more makes no
-// difference to what a CPU does, so that those which have not loaded it need not be looked at.
+// use loads the entries into the TLBs that the programs could have loaded: to have one more makes
+// no difference to what a CPU does, so that those which have not loaded it need not be looked at.
 func (s *flushState) use() {
 	for i := range s.cpus {
 		if c := &s.cpus[i]; c.at == flushUser && c.nmi == nmiNone && c.catch.at == catchNone {

@@ -2,14 +2,14 @@ package percpu_test
 
 import "testing"
 
-// Idle CPUs and ready threads (package thread, cpus.go and queue.go). What a CPU does with the kernel lock is
-// one step (model_lock_test.go has the lock), since no other CPU sees what is in between but the
-// interrupts that it sends, which come in at any time behind it.
+// Idle CPUs and ready threads (package thread, cpus.go and queue.go). What a CPU does with the
+// kernel lock is one step (model_lock_test.go has the lock), since no other CPU sees what is in
+// between but the interrupts that it sends, which come in at any time behind it.
 //
-// A thread waits, wakes others, or spins from some time on; then it leaves its CPU by interrupts only. A
-// device wakes the last thread, by an interrupt of CPU 0. The timers of idle CPUs that others run beside
-// (watchEvery) and those that look for lock-ups are left out, as are sleepers: what they would do late
-// must come about without them.
+// A thread waits, wakes others, or spins from some time on; then it leaves its CPU by interrupts
+// only. A device wakes the last thread, by an interrupt of CPU 0. The timers of idle CPUs that
+// others run beside (watchEvery) and those that look for lock-ups are left out, as are sleepers:
+// what they would do late must come about without them.
 
 const numThreads = 4
 
@@ -87,7 +87,7 @@ func (s *idleState) queued() (n int) {
 	return n
 }
 
-// giveCPU wakes an idle CPU for a thread, or has those that are busy end their slices.
+// giveCPU wakes an idle CPU for a thread, or ends the slices of busy ones.
 func (s *idleState) giveCPU(c int, t uint8, w *idleConfig) bool {
 	idle := s.idle & w.affinity[t]
 	if idle == 0 {

@@ -2,10 +2,10 @@ package percpu_test
 
 import "testing"
 
-// The kernel lock (lock.go). Each CPU makes some system calls, at any time, and then stays in its program,
-// where interrupts come in that take the lock, too. A CPU that halts is woken by an interrupt of Unlock's
-// and by nothing else: LongWait's timer is left out. The interrupts by which one is woken and those of a
-// timer are one kind.
+// The kernel lock (lock.go). Each CPU makes some system calls, at any time, and then stays in its
+// program, where interrupts come in that take the lock, too. Only Unlock's interrupt wakes a CPU
+// that halts: the model omits LongWait's timer. The interrupts that wake a CPU and those of a timer
+// are one kind.
 
 // The words. There are as many slots as CPUs, and tickets count modulo a multiple of that.
 const (
@@ -79,9 +79,10 @@ type lockFaults struct {
 	noPassed    bool // TryLock does not look at passed
 	plainFree   bool // Unlock frees the lock by a store that is not locked
 
-	// What may happen. calls is how many system calls each CPU makes. interrupts says that one which comes
-	// to the program takes the lock by TryInterrupt, and not as a system call does. noHalt has those
-	// that wait spin and not halt. mostOver is how many may pass the first in line; 0: it is not counted.
+	// What may happen. calls is how many system calls each CPU makes. interrupts says that one
+	// which comes to the program takes the lock by TryInterrupt, and not as a system call does.
+	// noHalt has those that wait spin and not halt. mostOver is how many may pass the first in
+	// line; 0: it is not counted.
 	calls      [numCPUs]uint8
 	interrupts bool
 	noHalt     bool
@@ -367,8 +368,8 @@ func (l *lockState) broken(w lockFaults) string {
 	return ""
 }
 
-// same has the first in line have ticket 0, and numbers the CPUs in an order that does not depend on
-// their numbers.
+// same has the first in line have ticket 0, and numbers the CPUs in an order that does not depend
+// on their numbers.
 func (l *lockState) same() {
 	if now := l.words[lockNow]; now != 0 {
 		first := func(ticket *uint8) { *ticket = (*ticket + lockTickets - now) % lockTickets }
@@ -458,8 +459,9 @@ func lockModel(w lockFaults) model[lockState] {
 	}
 }
 
-// mostOver is how many pass the first in line: of the others, each may have looked whether somebody waits
-// before there was a line, and all but one may have looked at passed before the last one counted it up.
+// mostOver is how many pass the first in line: of the others, each may have looked whether somebody
+// waits before there was a line, and all but one may have looked at passed before the last one
+// counted it up.
 const mostOver = lockMostPassed + (numCPUs - 1) + (numCPUs - 2)
 
 func TestModelLock(t *testing.T) {

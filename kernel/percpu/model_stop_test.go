@@ -2,11 +2,12 @@ package percpu_test
 
 import "testing"
 
-// A death with several CPUs, and the monitor that holds them (package fault, cpus.go). CPUs die at any
-// time, at the same time, too, also while the monitor is open on them or on another one. A CPU that is
-// in an NMI of another kind takes no other until it returns, and may die there. The limits of stopOthers
-// and awaitNone are steps that can be made at any time, where late is set. That of a CPU which
-// has died behind another is taken to be long enough: it is over only if the other one hangs.
+// A death with several CPUs, and the monitor that holds them (package fault, cpus.go). CPUs die at
+// any time, at the same time, too, also while the monitor is open on them or on another one. A CPU
+// that is in an NMI of another kind takes no other until it returns, and may die there. The limits
+// of stopOthers and awaitNone are steps that can be made at any time, where late is set. That of a
+// CPU which has died behind another is taken to be long enough: it is over only if the other one
+// hangs.
 
 // The words.
 const (

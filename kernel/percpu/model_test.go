@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Models of the protocols between CPUs, explored exhaustively: from the first state, every step that
-// a CPU or the hardware can make in a state is made, until there are no new states.
+// Models of the protocols between CPUs, explored exhaustively: from the first state, every step
+// that a CPU or the hardware can make in a state is made, until there are no new states.
 //
 //	model_lock_test.go   the kernel lock (lock.go)
 //	model_idle_test.go   idle CPUs and ready threads (package thread)
@@ -18,12 +18,12 @@ import (
 //
 // A step is one access to what CPUs share, in the order of the code; what a CPU does with its own
 // registers goes with the access before. Stores that are not locked stay in the CPU's store buffer
-// for a while, as on x86: its own loads see them, other CPUs do not (x86-TSO). arch.Store32 is one of
-// them. Locked instructions (arch.CompareAndSwap, arch.FetchAdd) and IRET wait until the buffer is
-// empty. So that an interrupt's delay is seen, too, sending one goes through the buffer, behind the
-// stores before it. An interrupt comes in only where a CPU lets it: while it runs the program, and between
-// STI and CLI in arch.WaitForInterrupt; STI's shadow has none come in before the CPU halts. Timers that
-// only cover up for what has been lost are left out.
+// for a while, as on x86: its own loads see them, other CPUs do not (x86-TSO). arch.Store32 is one
+// of them. Locked instructions (arch.CompareAndSwap, arch.FetchAdd) and IRET wait until the buffer
+// is empty. So that an interrupt's delay is seen, too, sending one goes through the buffer, behind
+// the stores before it. An interrupt comes in only where a CPU lets it: while it runs the program,
+// and between STI and CLI in arch.WaitForInterrupt; STI's shadow has none come in before the CPU
+// halts. Timers that only cover up for what has been lost are left out.
 //
 // Each model has faults that can be switched on. The tests hold that they are found.
 
@@ -33,10 +33,10 @@ const numCPUs = 3
 // A model is a set of states and of steps between them.
 type model[S comparable] struct {
 	start S
-	// steps emits where each step leads that can be made in s.
+	// steps emits the result of each step that can be made in s.
 	steps func(s S, emit func(to S, cpu int, what string))
-	// same makes of s the one state that stands for all which differ by the numbers of the CPUs; nil, if
-	// the CPUs of a model are not alike.
+	// same turns s into the one state that stands for all states that differ only by the numbers of
+	// the CPUs; nil if the CPUs of a model differ.
 	same func(s *S)
 	swap func(s *S, a, b int) // gives two CPUs each other's number
 	// broken returns the property that does not hold in s, or "".
@@ -45,7 +45,7 @@ type model[S comparable] struct {
 	final func(s *S) bool
 }
 
-// mostStates is what is explored at most: some 400 MB.
+// mostStates is the largest number of states that is explored: some 400 MB.
 const mostStates = 3_000_000
 
 // The properties that all models have.
@@ -58,7 +58,7 @@ const (
 type result struct {
 	states int
 	broken string   // the property that does not hold, or ""
-	path   []string // the steps to where it does not, as few as there can be
+	path   []string // the shortest steps to where it does not
 }
 
 // explore makes all steps, breadth first. It ends at the first property that does not hold.
@@ -72,8 +72,8 @@ func explore[S comparable](m model[S]) result {
 		states = []S{m.start}
 		parent = []uint32{0}
 		table  = make([]uint32, 1<<12) // 1 + the index of a state, by its hash
-		edges  []uint32                // where the steps lead, by state
-		first  = []uint32{0}           // where those of a state begin
+		edges  []uint32                // the results of the steps, by state
+		first  = []uint32{0}           // where a state's edges begin
 	)
 	place := func(s S) *uint32 {
 		for h := maphash.Comparable(seed, s); ; h++ {
@@ -116,7 +116,7 @@ func explore[S comparable](m model[S]) result {
 			}
 		})
 		if broken != "" {
-			for n := len(states) - 1; ; n-- { // steps may have gone on behind the one that broke it
+			for n := len(states) - 1; ; n-- { // steps may have been made after the one that broke it
 				if m.broken(&states[n]) != "" {
 					return end(uint32(n), broken)
 				}
@@ -133,7 +133,7 @@ func explore[S comparable](m model[S]) result {
 	return result{states: len(states)}
 }
 
-// withoutEnd goes back from the final states, and returns the first state that it does not come to.
+// withoutEnd goes back from the final states, and returns the first state that it does not reach.
 func (m *model[S]) withoutEnd(states []S, first, edges []uint32) (uint32, bool) {
 	// from has the states with steps to state n, beginning at begin[n].
 	begin := make([]uint32, len(states)+1)
@@ -229,19 +229,20 @@ func breaks[S comparable](t *testing.T, m model[S], property string) {
 	}
 }
 
-// memory is what the CPUs share, a byte for each word, and what is on the way there. Word 0 is none.
+// memory holds the words that the CPUs share, a byte each, and the stores on their way to them.
+// Word 0 is none.
 type memory struct {
 	words  [20]uint8
 	stores [numCPUs][2]store // oldest first
 }
 
-// store is one in a CPU's store buffer: of a value, or, if raise is set, of bits that are set, as an
-// interrupt's is when it has been sent.
+// store is a store in a CPU's store buffer: of a value, or, if raise is set, of bits that are set,
+// as for an interrupt that was sent.
 type store struct{ word, value uint8 }
 
 const raise = 0x80
 
-// load is a CPU's: of what it has stored last, or of what is in memory.
+// load returns the value that a CPU stored last, or the value in memory.
 func (m *memory) load(cpu int, word uint8) uint8 {
 	b := &m.stores[cpu]
 	for i := len(b) - 1; i >= 0; i-- {
@@ -252,7 +253,8 @@ func (m *memory) load(cpu int, word uint8) uint8 {
 	return m.words[word]
 }
 
-// store puts a store into a CPU's buffer. It returns false if that is full: then the step waits.
+// store puts a store into a CPU's buffer. It returns false if the buffer is full: then the step
+// waits.
 func (m *memory) store(cpu int, word, value uint8) bool {
 	b := &m.stores[cpu]
 	for i := range b {
@@ -264,7 +266,7 @@ func (m *memory) store(cpu int, word, value uint8) bool {
 	return false
 }
 
-// send sends interrupts, whose bits are in a word of the CPU that gets them.
+// send sends interrupts, which are bits in a word of the CPU that gets them.
 func (m *memory) send(cpu int, word, bits uint8) bool { return m.store(cpu, word|raise, bits) }
 
 // drained reports whether a CPU's stores are all in memory.

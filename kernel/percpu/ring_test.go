@@ -7,8 +7,9 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 )
 
-// TestRing: the latest events are those that were noted last, also where the ring begins anew; the answer of a call is
-// in its event, if that is the latest, and else in one of its own; a ring that has ended stays as it is.
+// TestRing: the ring holds the events that were noted last, also after it has wrapped. The answer
+// of a call is in its event if that is the latest, and else in an event of its own. A ring that has
+// ended stays as it is.
 func TestRing(t *testing.T) {
 	room := make([]byte, 3*arch.RingSize)
 	at := (uintptr(unsafe.Pointer(&room[0])) + arch.RingSize - 1) &^ (arch.RingSize - 1)

@@ -2,7 +2,7 @@ package secret
 
 import "testing"
 
-// ranges returns what is marked.
+// ranges returns the marked ranges.
 func ranges() (all [][2]uintptr) {
 	for i := 0; ; i++ {
 		lo, hi, ok := Range(i)
@@ -46,7 +46,7 @@ func TestMark(t *testing.T) {
 	}
 }
 
-// TestOffStack: what is marked lies where it stays.
+// TestOffStack: a marked value lies where it cannot move.
 func TestOffStack(t *testing.T) {
 	if n := testing.AllocsPerRun(10, func() {
 		var local [64]byte

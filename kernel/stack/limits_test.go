@@ -7,7 +7,7 @@ import (
 	proof "github.com/zeroframe/zeroframe/tools/stacks"
 )
 
-// TestStackTable: the bounds' rows are those of the table of stacks.
+// TestStackTable: the bounds have the same rows as the table of stacks.
 func TestStackTable(t *testing.T) {
 	var names []string
 	for i := range Table[:Count] {

@@ -12,7 +12,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu/percputest"
 )
 
-// orderly leaves the other tests' threads in peace.
+// orderly restores the order for the other tests' threads.
 func orderly() { random, chaos, spreads, drawn = 0, false, 0, 0 }
 
 // TestChaosTimes: slices, delays and what they are when there is no option.
@@ -58,7 +58,8 @@ func TestChaosTimes(t *testing.T) {
 	}
 }
 
-// TestChaosOrder: the same seed has the same order, another one another; nobody is forgotten, and the queue stays whole.
+// TestChaosOrder: the same seed gives the same order, another seed another one; no thread is
+// forgotten, and the queue stays whole.
 func TestChaosOrder(t *testing.T) {
 	room, err := syscall.Mmap(-1, 0, 1<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
@@ -117,7 +118,8 @@ func TestChaosOrder(t *testing.T) {
 	}
 }
 
-// TestChaosWake: a thread that is woken runs at once now and then, but not always; without chaos it never does.
+// TestChaosWake: a woken thread runs at once now and then, but not always; without chaos it never
+// does.
 func TestChaosWake(t *testing.T) {
 	r := percputest.Use(t)
 	t.Cleanup(orderly)

@@ -16,11 +16,10 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu/percputest"
 )
 
-// TestQueue: random wakes, waits and ends leave the queue of threads that can run and the
-// list of sleepers as a model of two slices has them. The clock stands at 0, and the time
-// for which expire is called is the test's.
+// TestQueue: after random wakes, waits and ends, the queue of ready threads and the list of
+// sleepers equal a model of two slices. The clock stands at 0, and the test gives expire its time.
 
-// A queueModel is what the package's lists should be.
+// A queueModel is the model of the package's lists.
 type queueModel struct {
 	current int32
 	preempt bool // one has been woken that is to run at once
@@ -35,13 +34,13 @@ type sleeper struct {
 	deadline uint64
 }
 
-// resumed is what a thread that goes on panics with.
+// resumed is the panic value of a thread that goes on.
 type resumed struct{ tid int32 }
 
 func goesOn(t *Thread) { panic(resumed{t.TID}) }
 
-// until calls f, which ends in a thread that goes on, or in waiting for an interrupt: that
-// is an instruction which a program may not execute. It returns the thread, or 0.
+// until calls f, which ends when a thread goes on, or waits for an interrupt (an instruction that a
+// program may not execute). It returns the thread, or 0.
 func until(f func()) (tid int32) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -69,7 +68,7 @@ func (m *queueModel) wake(id int32, result int64, first bool) {
 	m.ready = slices.Insert(m.ready, at, id)
 }
 
-// next is who runs when the running thread does no more.
+// next returns the thread that runs when the running one ends or waits.
 func (m *queueModel) next() int32 {
 	m.current = 0
 	if len(m.ready) > 0 {
@@ -183,7 +182,8 @@ func walkQueue(t *testing.T, seed uint64) {
 			m.ready = append(m.ready, m.current)
 			check(what+"yields", until(func() { Yield(&f) }), m.next())
 		case op == 4 && m.current != 0:
-			// Who has been woken at once runs before it, but nobody else.
+			// A thread that was woken to run at once runs before the current one, but no other
+			// does.
 			first := m.preempt
 			at := len(m.ready)
 			if first {
@@ -200,7 +200,7 @@ func walkQueue(t *testing.T, seed uint64) {
 			now += r.Uint64N(30)
 			for n := 0; len(m.asleep) > 0 && m.asleep[0].deadline <= now; n++ {
 				m.wake(m.asleep[0].tid, -int64(m.asleep[0].deadline), true)
-				id := m.ready[0] // behind those whose time has come before
+				id := m.ready[0] // after those whose time has come earlier
 				m.ready = slices.Insert(slices.Delete(m.ready, 0, 1), n, id)
 			}
 			want := uint64(never)

@@ -2,7 +2,7 @@ package tty
 
 import "testing"
 
-// TestAttention: where ^] is for the monitor, and where the program's.
+// TestAttention: when ^] goes to the monitor, and when to the program.
 func TestAttention(t *testing.T) {
 	defer func() { Attention = false; Serial.SetMode(Cooked) }()
 	for _, tt := range []struct {
@@ -32,7 +32,7 @@ func TestAttention(t *testing.T) {
 			t.Errorf("%s: %d calls, %q for the program; want %d, %q", tt.name, calls, got, tt.calls, tt.text)
 		}
 	}
-	// What the monitor passes on is the program's.
+	// The bytes that the monitor passes on go to the program.
 	Serial.SetMode(Cooked)
 	Attention = true
 	Serial.Typed(attentionKey)
@@ -42,7 +42,7 @@ func TestAttention(t *testing.T) {
 	}
 }
 
-// taken reads all that can be read.
+// taken reads every byte that can be read.
 func taken() string {
 	var b []byte
 	for {

@@ -11,12 +11,11 @@ import (
 	"testing"
 )
 
-// What a real terminal shows of lines that were edited: tmux is one, and says what is on its
-// screen.
+// How a real terminal, tmux, shows lines that were edited: tmux can print its screen.
 
-// screens has a terminal of so many columns show each of the texts, each on an empty screen,
-// and returns what is on it then, from the first row that is not blank, and where the cursor
-// is: row from there, and column.
+// screens lets a terminal with that many columns show each of the texts on an empty screen, and
+// returns the screen from the first row that is not blank, and where the cursor is: row from there,
+// and column.
 func screens(t *testing.T, columns int, texts []string) (all []string) {
 	t.Helper()
 	tmux, err := exec.LookPath("tmux")
@@ -33,7 +32,7 @@ func screens(t *testing.T, columns int, texts []string) (all []string) {
 			t.Fatal(err)
 		}
 	}
-	// The terminal answers where its cursor is when it has shown what came before.
+	// The terminal reports its cursor once it has shown the bytes before.
 	const script = `stty raw -echo
 for f in "$1"/0*; do
 	cat "$f"
@@ -73,8 +72,8 @@ echo >"$1/done"`
 	return all
 }
 
-// TestEditedScreen: after any editing, also over the edges of rows and where the screen has
-// scrolled, the terminal shows what it would show if the line had been typed at once.
+// TestEditedScreen: after any editing, also across the edges of rows and where the screen has
+// scrolled, the terminal shows the same as if the line had been typed at once.
 func TestEditedScreen(t *testing.T) {
 	defer Serial.SetWinsize(24, 80, 0, 0)
 	keys := []string{"a", "b", "c", "word ", "long_identifier", " ", "é", "€", "\t", "\x01", strings.Repeat("0123456789", 7),
@@ -88,7 +87,7 @@ func TestEditedScreen(t *testing.T) {
 			for range 5 + r.Intn(40) {
 				in += keys[r.Intn(len(keys))]
 			}
-			in += "x" // behind it, no terminal has a cursor that is in two places
+			in += "x" // after it, no terminal has a cursor that is in two places
 			show := func(keys string) (line string) {
 				reset(Cooked)
 				Serial.SetWinsize(24, columns, 0, 0)

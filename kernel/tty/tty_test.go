@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// shown collects what the terminal shows. It is set once, so that tests run one
-// after the other.
+// shown collects the bytes that the terminal shows. It is set once, so that tests run one after the
+// other.
 var shown []byte
 
 func init() {
@@ -34,7 +34,7 @@ func typeIn(s string) (signals []int) {
 	return signals
 }
 
-// read is a read system call as the syscall layer does it; eof is one of 0 bytes.
+// read is a read system call as the syscall layer makes it; eof reports one of 0 bytes.
 func read(limit int) (got []byte, eof bool) {
 	for len(got) < limit {
 		addr, n, end := Serial.Next(limit - len(got))
@@ -120,7 +120,7 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// checkTyped types in, and compares what is read of it, shown, and sent as signals.
+// checkTyped types in, and compares the bytes read, the bytes shown and the signals.
 func checkTyped(t *testing.T, in, reads, shows, signals string) {
 	t.Helper()
 	sent := fmt.Sprint(typeIn(in))
@@ -143,7 +143,7 @@ func TestShortReads(t *testing.T) {
 		want  string
 	}{
 		{Cooked, "abcd\re\r", 2, `"ab" "cd" "\n" "e\n"`},
-		// The end of file of a line goes with its last byte.
+		// The line's end of file is read with its last byte.
 		{Cooked, "abc\x04d\r", 3, `"abc" "d\n"`},
 		{Cooked, "abc\x04d\r", 2, `"ab" "c" "d\n"`},
 		{Raw, "a\nb", 2, `"a\n" "b"`},
@@ -192,8 +192,8 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
-// TestRoom: no byte is lost if Input is called while there is Room, and there is
-// always something to read when there is none.
+// TestRoom: no byte is lost if Input is called while there is Room, and there is always something
+// to read when there is no Room.
 func TestRoom(t *testing.T) {
 	for _, mode := range []Mode{Cooked, Raw, Pipe} {
 		reset(mode)
@@ -263,8 +263,8 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestLeavingLines: what has been typed of a line can be read once there are no
-// lines any more, as an editor that switches them off expects.
+// TestLeavingLines: a line that was typed in part can be read once line mode is off, as an editor
+// that switches it off expects.
 func TestLeavingLines(t *testing.T) {
 	reset(Cooked)
 	typeIn("ab")
@@ -314,7 +314,7 @@ func TestOut(t *testing.T) {
 	}
 }
 
-// TestWrite: Write is Out for each byte, in what it sends and in where the cursor is then.
+// TestWrite: Write equals Out for each byte, in the bytes sent and in the cursor afterwards.
 func TestWrite(t *testing.T) {
 	const alphabet = "ab\n\r\t\b\x07\x1b[m]\x00\xc3\xa9"
 	random := rand.New(rand.NewPCG(1, 2))
@@ -349,7 +349,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestPromptAndTab: a tab's width counts from where the prompt has left the cursor.
+// TestPromptAndTab: a tab's width counts from the cursor's place after the prompt.
 func TestPromptAndTab(t *testing.T) {
 	reset(Cooked)
 	for _, b := range []byte("name: ") {
@@ -361,8 +361,8 @@ func TestPromptAndTab(t *testing.T) {
 	}
 }
 
-// FuzzInput types anything, with reads in between, and checks what always holds.
-// The first byte is the mode, and settings change with it.
+// FuzzInput types anything, with reads in between, and checks the invariants. The first byte is the
+// mode, and settings change with it.
 func FuzzInput(f *testing.F) {
 	for _, s := range []string{"\x00abc\r\x04", "\x01ab\x00\xff", "\x02a\x10\x10\x10\x04b", "\x00a\t\x7f\x15é\x17\x03", "\x08ab\r\x7f"} {
 		f.Add([]byte(s), uint8(3))

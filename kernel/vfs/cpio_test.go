@@ -36,7 +36,7 @@ func file(name, content string, ino, nlink uint64) cpio.Record {
 	})
 }
 
-// cpioEntry writes an entry whose fields need not make sense.
+// cpioEntry writes an entry whose fields may be nonsense.
 func cpioEntry(magic, name string, mode, nlink, size, check uint32, data string) string {
 	s := fmt.Sprintf("%s%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%s\x00",
 		magic, 7, mode, 0, 0, nlink, 1, size, 0, 0, 0, 0, len(name)+1, check, name)
@@ -50,7 +50,7 @@ func simple(name string, mode uint32, data string) string {
 
 var trailer = simple("TRAILER!!!", 0, "")
 
-// guarded is memory whose end is followed by a page that faults.
+// guarded is memory that ends at a page that faults.
 var guarded []byte
 
 // load loads an archive that lies right before an unmapped page.
@@ -145,7 +145,7 @@ func TestLoadCPIO(t *testing.T) {
 	l, _ = Readlink(walkTo(t, "/lib"), buf[:3])
 	want(t, "target of /lib, cut", string(buf[:l]), "usr")
 
-	// The archive's bytes are the file's, in place, but for pages that are written.
+	// The archive's bytes are the file's, in place, except in pages that are written.
 	id := walkTo(t, "/big")
 	lo, hi := address(guarded), address(guarded)+uintptr(len(guarded))
 	inPlace := func(off int64) bool {
@@ -199,7 +199,7 @@ func TestLoadSeveralCPIOs(t *testing.T) {
 	want(t, "links of a", Stat(walkTo(t, "/a")).Nlink, uint32(1))
 }
 
-// TestWrongCPIO: every damage is named, and what came before it is kept.
+// TestWrongCPIO: each kind of damage is named, and the entries before it are kept.
 func TestWrongCPIO(t *testing.T) {
 	const reg, dir, link = S_IFREG | 0o644, S_IFDIR | 0o755, S_IFLNK | 0o777
 	good := simple("good", reg, "data")
@@ -261,7 +261,7 @@ func TestWrongCPIO(t *testing.T) {
 	}
 }
 
-// TestOddCPIO: what is unusual but right is loaded.
+// TestOddCPIO: unusual but valid archives are loaded.
 func TestOddCPIO(t *testing.T) {
 	const reg, dir, link = S_IFREG | 0o644, S_IFDIR | 0o755, S_IFLNK | 0o777
 	for _, tt := range []struct {
@@ -315,8 +315,8 @@ func TestCutCPIO(t *testing.T) {
 	}
 }
 
-// FuzzLoadCPIO: no archive makes the loader read beyond its end (a page there
-// faults), break the tree, or lose a frame; what it loads can be read.
+// FuzzLoadCPIO: no archive makes the loader read beyond its end (a page there faults), break the
+// tree, or lose a frame; the loaded files can be read.
 func FuzzLoadCPIO(f *testing.F) {
 	const reg, dir, link = S_IFREG | 0o644, S_IFDIR | 0o755, S_IFLNK | 0o777
 	f.Add([]byte{})

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestReadDirWhileItChanges: every entry that is there all the time is met
-// exactly once, whatever happens to the others between two reads.
+// TestReadDirWhileItChanges: each entry that is there all the time is read exactly once, whatever
+// happens to the others between two reads.
 func TestReadDirWhileItChanges(t *testing.T) {
 	for seed := int64(0); seed < 50; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -26,7 +26,7 @@ func TestReadDirWhileItChanges(t *testing.T) {
 					goes = append(goes, name)
 				}
 			}
-			// Two readers, one ahead of the other, so that the cursor is nobody's.
+			// Two readers, one ahead of the other, so that neither owns the cursor.
 			var cookies [2]uint64
 			var met [2][]string
 			made := 0
@@ -86,7 +86,7 @@ func TestReadDirWhileItChanges(t *testing.T) {
 	}
 }
 
-// TestRenameWhileReading: a reader that renames all it finds comes to an end.
+// TestRenameWhileReading: a reader that renames every file that it finds comes to an end.
 func TestRenameWhileReading(t *testing.T) {
 	start(t)
 	d := mkdir(t, "/d")
@@ -109,8 +109,8 @@ func TestRenameWhileReading(t *testing.T) {
 	want(t, "entries", n, 50)
 }
 
-// TestReadDirFromAnywhere: a cookie that lies behind the last entry, or far from
-// the last read, is good.
+// TestReadDirFromAnywhere: a cookie that lies after the last entry, or far from the last read, is
+// good.
 func TestReadDirFromAnywhere(t *testing.T) {
 	start(t)
 	d := mkdir(t, "/d")

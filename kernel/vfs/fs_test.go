@@ -11,8 +11,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/mem"
 )
 
-// On the host, the frames are a part of the process's address space, which
-// becomes memory where it is touched.
+// On the host, the frames are a part of the process's address space, where touched pages become
+// memory.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(modelDir); dir != "" {
 		os.Exit(modelChild(dir))
@@ -35,8 +35,8 @@ func mmap(size int) []byte {
 	return b
 }
 
-// start makes the tree; at the test's end all of it is removed, and every node,
-// entry and frame must be free again.
+// start makes the tree; at the test's end it removes all of it, and every node, entry and frame
+// must be free again.
 func start(t testing.TB) {
 	t.Helper()
 	if e := Init(1); e != 0 {
@@ -52,7 +52,7 @@ func finish(t testing.TB) {
 	}
 }
 
-// dispose removes the tree and tells what is not as it must be then.
+// dispose removes the tree and returns what is wrong afterwards.
 func dispose() (wrong []string) {
 	problem := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	if err := removeAll(Root); err != nil {
@@ -240,7 +240,7 @@ func TestLinksInAWalk(t *testing.T) {
 	want(t, "errno behind 40 links", e, Errno(0))
 	_, e = Walk(Root, []byte("/l41"), true)
 	want(t, "errno behind 41 links", e, ELOOP)
-	// Links within links: each has something left to walk behind it.
+	// Links within links: each has a path left to walk after it.
 	mkdir(t, "/d")
 	Symlink([]byte("."), Root, []byte("/d/s0"), 1)
 	for i := 1; i <= 39; i++ {
@@ -281,7 +281,7 @@ func TestUnlinkedFile(t *testing.T) {
 	want(t, "nodes", after, before)
 }
 
-// TestRemovedDirectories: someone stands in /a/b/c while all three are removed.
+// TestRemovedDirectories: a process is in /a/b/c while all three are removed.
 func TestRemovedDirectories(t *testing.T) {
 	start(t)
 	before, _ := Usage()
@@ -403,8 +403,8 @@ func TestTimesAndOwners(t *testing.T) {
 	Release(id)
 }
 
-// TestMappedTail: what a program has written behind the end of a mapped file, in its last
-// page, is zero when the file grows in any way.
+// TestMappedTail: bytes that a program has written after the end of a mapped file, in its last
+// page, are zero when the file grows in any way.
 func TestMappedTail(t *testing.T) {
 	if e := Init(1); e != 0 {
 		t.Fatalf("Init: errno %d", e)

@@ -9,8 +9,8 @@ import (
 // holeText is what the files of TestPunch begin with, as if an archive held it.
 var holeText = bytes.Repeat([]byte("a text of some pages, "), 700)
 
-// TestPunch: holes read as zeros wherever they are made, in bytes of an archive, too; what lies
-// beside them stays; and what is said to be a hole has nothing but zeros.
+// TestPunch: holes read as zeros wherever they are made, also in an archive's bytes; the bytes
+// beside them stay; and a reported hole contains only zeros.
 func TestPunch(t *testing.T) {
 	start(t)
 	for seed := range int64(300) {

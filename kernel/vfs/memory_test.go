@@ -1,7 +1,6 @@
 package vfs
 
-// What the tree does when memory runs out, or is to be kept for others, and that it
-// gives all of it back.
+// How the tree behaves when memory runs out or must be kept for others; it gives all of it back.
 
 import (
 	"bytes"
@@ -12,8 +11,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/mem"
 )
 
-// TestOutOfFrames lets each allocation of some operations fail: the tree stays
-// whole, and nothing is lost (finish).
+// TestOutOfFrames lets each allocation of some operations fail: the tree stays whole, and nothing
+// is lost (finish).
 func TestOutOfFrames(t *testing.T) {
 	long := bytes.Repeat([]byte("n"), 200)
 	failed, succeeded := 0, 0
@@ -79,7 +78,7 @@ func TestOutOfFrames(t *testing.T) {
 	}
 }
 
-// TestKeep: what is kept for others is not taken, and can be had again.
+// TestKeep: memory kept for others is not taken, and can be used again later.
 func TestKeep(t *testing.T) {
 	start(t)
 	defer Keep(0)
@@ -125,8 +124,8 @@ func TestInitOutOfFrames(t *testing.T) {
 	}
 }
 
-// TestManyFiles fills a directory with so many files that anything quadratic
-// would take hours, and reads and empties it as programs do.
+// TestManyFiles fills a directory with so many files that a quadratic algorithm would take hours,
+// and reads and empties it as programs do.
 func TestManyFiles(t *testing.T) {
 	start(t)
 	const n = 200_000

@@ -37,7 +37,7 @@ func TestAgainstLinux(t *testing.T) {
 	}
 	for seed := 1; seed <= 8; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			// tmpfs if there is one: that is what this package follows.
+			// Take tmpfs if there is one: this package follows it.
 			dir, err := os.MkdirTemp("/dev/shm", "zeroframe-fs")
 			if err != nil {
 				dir = t.TempDir()
@@ -129,7 +129,7 @@ func modelChild(dir string) (status int) {
 		fmt.Printf("%s\n%s\nafter %d operations\n", strings.Join(l, "\n"), m.wrong, len(m.log))
 		return 1
 	}
-	// What went well and what failed, so that a model that only fails is seen.
+	// What succeeded and what failed, to detect a model that only fails.
 	var keys []string
 	for k := range m.seen {
 		keys = append(keys, k)
@@ -224,7 +224,7 @@ func (m *model) path() string {
 	return s
 }
 
-// found is a path of something that exists, or that could be made there.
+// found returns the path of something that exists, or that could be made there.
 func (m *model) found() string {
 	s := ""
 	for id := Root; at(id).dir(); {
@@ -257,7 +257,7 @@ func (m *model) found() string {
 	return s
 }
 
-// dir is where a path begins: mostly the root, else anything that is open.
+// dir returns where a path begins: mostly the root, else any open directory.
 func (m *model) dir() handle {
 	if m.r.Intn(3) != 0 {
 		return m.handles[0]

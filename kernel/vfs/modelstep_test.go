@@ -1,6 +1,6 @@
 package vfs
 
-// What the model (model_test.go) does in a step, and how it compares.
+// The steps of the model (model_test.go), and how it compares.
 
 import (
 	"bytes"
@@ -54,8 +54,8 @@ func (m *model) step() {
 			mode |= S_ISGID
 		}
 		err := unix.Mkdirat(d.fd, p, mode)
-		// Linux takes no set-user-ID and set-group-ID bits from mkdir; that is its
-		// system call's business, not the file system's.
+		// Linux ignores mkdir's set-user-ID and set-group-ID bits; its system call does that, not
+		// the file system.
 		_, e := Mkdir(d.id, b, mode&0o1777, 1)
 		m.outcome(err, e, "mkdir", "%d %q %o", d.id, p, mode)
 	case 8:
@@ -227,7 +227,7 @@ func (m *model) cwd(h handle) {
 	}
 }
 
-// same compares what stat tells, and which node it is.
+// same compares the results of stat, and which node it is.
 func (m *model) same(path string, st *unix.Stat_t, id ID) {
 	s := Stat(id)
 	if st.Mode&S_IFMT == S_IFDIR {

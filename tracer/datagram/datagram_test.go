@@ -33,7 +33,7 @@ func random(n int) []byte {
 
 var sample = datagram.Part{Build: []byte("9c2e0e9174c1632b26f6f3e5bd4a1a0a9a4b5a05"), Boot: 0xfedcba9876543210, Seq: 7}
 
-// TestBytes holds datagrams against the bytes that doc.go promises.
+// TestBytes compares datagrams with the bytes that doc.go promises.
 func TestBytes(t *testing.T) {
 	d := all(sample, []byte("zf1 begin\r\n"))
 	header := "zf1 9c2e0e9174c1632b26f6f3e5bd4a1a0a9a4b5a05 fedcba9876543210 7 0 ."
@@ -90,7 +90,7 @@ func TestParseWhatWasWritten(t *testing.T) {
 	}
 }
 
-// TestEnoughParity computes the chance that a trace is lost when 3 of 10 datagrams are.
+// TestEnoughParity computes the chance that a trace is lost if 3 of 10 datagrams are lost.
 func TestEnoughParity(t *testing.T) {
 	lost, kept := big.NewRat(3, 10), big.NewRat(7, 10)
 	power := func(r *big.Rat, n int) *big.Rat {
@@ -166,7 +166,7 @@ func TestRejects(t *testing.T) {
 	}
 }
 
-// TestField holds the arithmetic against the laws of a field.
+// TestField checks the arithmetic against the laws of a field.
 func TestField(t *testing.T) {
 	mul := datagram.Multiply
 	for a := range 256 {
@@ -199,7 +199,7 @@ func TestField(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever is accepted is what Write would have written.
+// FuzzParse: Write would have written each datagram that is accepted.
 func FuzzParse(f *testing.F) {
 	for _, n := range []int{1, 900, 5000} {
 		for _, b := range all(sample, random(n))[:3] {

@@ -40,7 +40,7 @@ func pc(a uintptr) tracer.Frame       { return frame(tracer.PC, a, 0) }
 func ra(a uintptr) tracer.Frame       { return frame(tracer.RA, a, 0) }
 func trap(vector uint32) tracer.Frame { return frame(tracer.Trap, 0, vector) }
 
-// all returns what a cursor finds.
+// all returns the frames that a cursor finds.
 func all(c depot.Cursor) (frames []tracer.Frame, end tracer.End) {
 	for {
 		k, addr, vector, ok := c.Next()
@@ -51,7 +51,7 @@ func all(c depot.Cursor) (frames []tracer.Frame, end tracer.End) {
 	}
 }
 
-// image returns the depot as the host reads it.
+// image returns the depot in the host's form.
 func image(t testing.TB, d *depot.Depot) *reader.Depot {
 	t.Helper()
 	b := make([]byte, d.ImageSize())
@@ -65,7 +65,7 @@ func image(t testing.TB, d *depot.Depot) *reader.Depot {
 	return m
 }
 
-// TestIntern: what was interned comes out again, once; shared tails take no room.
+// TestIntern: an interned stack comes out again, once; shared tails take no room.
 func TestIntern(t *testing.T) {
 	for _, text := range []uintptr{2 << 20, 512 << 20} { // units of 3 and of 4 bytes
 		d := newDepot(t, 64<<10, textLo, textLo+text)
@@ -136,7 +136,7 @@ func TestIntern(t *testing.T) {
 	}
 }
 
-// random makes stacks as programs have them: calls go from few functions to few others.
+// random makes stacks like those of programs: calls go from few functions to few others.
 func random(r *rand.Rand, depth int) []tracer.Frame {
 	f := make([]tracer.Frame, 0, depth)
 	at := uintptr(textLo)
@@ -148,8 +148,8 @@ func random(r *rand.Rand, depth int) []tracer.Frame {
 	return append([]tracer.Frame{pc(textLo + uintptr(r.IntN(64)))}, f...)
 }
 
-// TestFull fills depots: what is in them is found and right, what is not is refused and
-// counted.
+// TestFull fills depots: the stacks in them are found and right; a stack without room is refused
+// and counted.
 func TestFull(t *testing.T) {
 	for _, size := range []int{depot.MinSize, 16 << 10, 100_000} {
 		d := newDepot(t, size, textLo, textHi)
@@ -196,7 +196,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestLong: a stack beyond the room is cut and says so.
+// TestLong: a stack with more frames than the room is cut and marked as cut.
 func TestLong(t *testing.T) {
 	d := newDepot(t, 64<<10, textLo, textHi)
 	s := make([]tracer.Frame, 2*tracer.MaxPacked)
@@ -229,7 +229,7 @@ func chain(mem uintptr, n, words int) (lo, hi, fp uintptr, frames []tracer.Frame
 	return lo, at + 64, fp, frames
 }
 
-// TestWalk: a walk into a depot finds what is there, and the same ID as Intern gives.
+// TestWalk: a walk into a depot finds the stack, and the ID equals Intern's.
 func TestWalk(t *testing.T) {
 	for _, text := range []uintptr{2 << 20, 512 << 20} {
 		for n := 1; n < 40; n++ {
@@ -251,7 +251,7 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// TestWalkGuards: each guard ends a walk where a Capture's ends.
+// TestWalkGuards: each guard ends a walk where it ends a Capture's.
 func TestWalkGuards(t *testing.T) {
 	mem := memory(t, 64<<10)
 	word := func(a uintptr) *uintptr { return (*uintptr)(*(*unsafe.Pointer)(unsafe.Pointer(&a))) }

@@ -9,7 +9,7 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// An interrupt interns while what it has interrupted is in the middle of that: the steps of
+// An interrupt interns while the interrupted code is in the middle of interning: the steps of
 // insert, with a whole Finish between them.
 
 const interruptText = 0x10_0000
@@ -59,7 +59,7 @@ func TestInterrupted(t *testing.T) {
 			d := interruptDepot(t)
 			mine := stackOf(d, 10, 20, 30)
 			last := 2*d.span + unitEnd + end
-			// As insert does it, with no tail that is known.
+			// As insert does without a known tail.
 			first, ok := d.take(4, 4)
 			if !ok {
 				t.Fatal("take failed")
@@ -125,8 +125,8 @@ func TestInterruptedRecent(t *testing.T) {
 	}
 }
 
-// TestHashAgrees: the hash that a walk makes inwards is that which insert makes outwards, for
-// every tail.
+// TestHashAgrees: a walk, which hashes inwards, and insert, which hashes outwards, get the same
+// hash for every tail.
 func TestHashAgrees(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	d := interruptDepot(t)

@@ -84,8 +84,8 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestWindow has a receiver and a wire that loses, doubles and delays packets, in both directions: all
-// items arrive, and the window ends empty; without loss nothing is sent twice.
+// TestWindow has a receiver and a wire that loses, doubles and delays packets in both directions:
+// all items arrive, and the window ends empty; without loss nothing is sent twice.
 func TestWindow(t *testing.T) {
 	const items, turn = 5000, 100_000 // ns
 	for _, loss := range []float64{0, 0.1, 0.3, 0.6} {
@@ -172,7 +172,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever is taken is what Finish would have written, and no body makes a parser fail.
+// FuzzParse: Finish would have written each body that is accepted, and no body makes a parser fail.
 func FuzzParse(f *testing.F) {
 	b := make([]byte, dump.MaxBody)
 	a := dump.Announce{Pages: 7, NBuildID: 20}

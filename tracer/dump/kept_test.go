@@ -61,7 +61,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestKeptNonsense: what a description says with a right CRC is not believed either.
+// TestKeptNonsense: nonsense in a description with a right CRC is not believed either.
 func TestKeptNonsense(t *testing.T) {
 	for name, change := range map[string]func(k *dump.Kept){
 		"no page":            func(k *dump.Kept) { k.RAM[0].Lo = 0 },
@@ -93,7 +93,7 @@ func TestKeptNonsense(t *testing.T) {
 	}
 }
 
-// TestMarks: a page with any bit changed, or words exchanged, is not what it was.
+// TestMarks: the mark of a page changes if any bit changes, or if words are exchanged.
 func TestMarks(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var page [dump.PageSize / 8]uint64
@@ -132,7 +132,7 @@ func TestMarks(t *testing.T) {
 		page[i], page[j] = page[j], page[i]
 	}
 	seen := map[dump.Mark]bool{}
-	for n := range uint64(200_000) { // pages that differ in little
+	for n := range uint64(200_000) { // pages that differ slightly
 		var small [dump.PageSize / 8]uint64
 		small[n%512] = 1 + n/512
 		if m := dump.MarkOf(dump.Heap, &small); seen[m] {
@@ -143,7 +143,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// FuzzKept: whatever is taken keeps to its bounds: the marks, and each copy, lie in the area.
+// FuzzKept: accepted data stays within its bounds: the marks, and each copy, lie in the area.
 func FuzzKept(f *testing.F) {
 	_, b := description()
 	f.Add(bytes.Clone(b[:1600]), true)

@@ -14,7 +14,7 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/qr"
 )
 
-// digits returns what a reader must find, by big numbers.
+// digits returns the digits that a reader must find, computed with big numbers.
 func digits(b []byte) string {
 	var s strings.Builder
 	for len(b) > 0 {
@@ -25,7 +25,7 @@ func digits(b []byte) string {
 	return s.String()
 }
 
-// bits returns the modules of a code as the decoder wants them.
+// bits returns the modules of a code in the decoder's form.
 func bits(t *testing.T, c *qr.Code) *gozxing.BitMatrix {
 	t.Helper()
 	m, err := gozxing.NewSquareBitMatrix(c.Size())
@@ -44,9 +44,9 @@ func bits(t *testing.T, c *qr.Code) *gozxing.BitMatrix {
 
 var code qr.Code
 
-// TestEncode: what another implementation decodes is what was encoded, in each version and level,
-// full and not, and as many words as the level allows may be wrong. Its encoder makes the same code
-// with the mask that was chosen, and its penalties say that this mask is the best.
+// TestEncode: another implementation decodes what was encoded, in each version and level, full and
+// not, even with as many wrong words as the level allows. Its encoder makes the same code with the
+// chosen mask, and its penalties show that this mask is the best.
 func TestEncode(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for version := 1; version <= qr.MaxVersion; version++ {
@@ -74,8 +74,8 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// TestMask compares with another implementation's encoder: the same code, and by the standard's
-// penalties no mask is better.
+// TestMask compares with another implementation's encoder: the code is the same, and by the
+// standard's penalties no mask is better.
 func TestMask(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	levels := []decoder.ErrorCorrectionLevel{decoder.ErrorCorrectionLevel_L, decoder.ErrorCorrectionLevel_M, decoder.ErrorCorrectionLevel_Q, decoder.ErrorCorrectionLevel_H}
@@ -116,7 +116,7 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// TestPlan: the parts of a trace are all of it, and no more codes than it needs.
+// TestPlan: the parts of a trace make up the whole trace, with no more codes than needed.
 func TestPlan(t *testing.T) {
 	for size := 0; size < 200; size++ {
 		for _, n := range []int{0, 1, 7, 100, 1000, 5000, 20000} {

@@ -19,7 +19,7 @@ func unhex(s string) []byte {
 	return b
 }
 
-// TestRFC7748 has the vectors of RFC 7748, 5.2, the one that goes on a thousand times among them.
+// TestRFC7748 has the vectors of RFC 7748, 5.2, among them the one with a thousand iterations.
 func TestRFC7748(t *testing.T) {
 	for _, v := range [][3]string{
 		{"a546e36bf0527c9d3b16154b82465edd62144c0ac1fc5a18506a2244ba449ac4", "e6db6867583030db3594c1a424b15f7c726624ec26b3353b10a903a6d0ab1c4c", "c3da55379de9c6908e94ea4df28d084f32eccf03491c71f754b4075577a28552"},
@@ -54,7 +54,7 @@ func random(r *rand.Rand, n int) []byte {
 	return b
 }
 
-// TestX25519 holds it against crypto/ecdh, with points that are not reduced and other odd ones.
+// TestX25519 compares with crypto/ecdh, with points that are not reduced and other odd ones.
 func TestX25519(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 2000 {
@@ -88,7 +88,7 @@ func TestX25519(t *testing.T) {
 	}
 }
 
-// TestSeal holds it against golang.org/x/crypto, with lengths around each border.
+// TestSeal compares with golang.org/x/crypto, with lengths around each border.
 func TestSeal(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for n := range 400 {
@@ -134,7 +134,8 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// TestPolyLimits has tags whose sums are next to 2^130-5, which random messages do not reach: RFC 8439, A.3.
+// TestPolyLimits has tags whose sums are next to 2^130-5, which random messages do not reach (RFC
+// 8439, A.3).
 func TestPolyLimits(t *testing.T) {
 	for _, v := range []struct{ r, s, data, tag string }{
 		{"02000000000000000000000000000000", "00000000000000000000000000000000", "ffffffffffffffffffffffffffffffff", "03000000000000000000000000000000"},
@@ -173,7 +174,7 @@ func TestDerive(t *testing.T) {
 	}
 }
 
-// TestLowOrder: a receiver's key with which the secret would be known to all is refused.
+// TestLowOrder: a receiver's key that would make the secret known to all is refused.
 func TestLowOrder(t *testing.T) {
 	private := [32]byte{1, 2, 3}
 	for _, p := range [][32]byte{{}, {1}} {

@@ -8,7 +8,7 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 )
 
-// An e1000 whose registers are plain memory, and a goroutine that does what a card does.
+// An e1000 whose registers are plain memory; a goroutine acts as the card.
 
 // fakeE1000 makes the driver believe in a card. It answers until the test ends, if it works.
 func fakeE1000(t testing.TB, works bool) {
@@ -62,14 +62,15 @@ func fakeE1000(t testing.TB, works bool) {
 	}()
 }
 
-// eeprom is the card's memory, and the layout of the register that reads it; it answers if done is not 0.
+// eeprom holds the contents of the card's EEPROM, and the layout of the register that reads it; it
+// answers if done is not 0.
 var eeprom struct {
 	done, shift uint32
 	words       []uint16
 }
 
-// TestE1000Stored: a card whose registers have no address gets that of its EEPROM, by both layouts of
-// its register; what no card can have is none.
+// TestE1000Stored: a card whose registers hold no address gets that of its EEPROM, with both
+// layouts of the register; an impossible address counts as none.
 func TestE1000Stored(t *testing.T) {
 	mine, other := []uint16{0x5452, 0x1200, 0x5634, 0xffff}, [6]byte{0x52, 0x54, 0, 0x12, 0x34, 0x56}
 	for _, tt := range []struct {
@@ -108,8 +109,7 @@ func TestE1000Stored(t *testing.T) {
 	}
 }
 
-// impatience makes the driver wait as long as it takes for a card that works, and not long for
-// another.
+// impatience makes the driver wait as long as a working card needs, and briefly for another.
 func impatience(t testing.TB, works bool) {
 	saved, savedReset, savedLoad := patience, resetPatience, loadPatience
 	t.Cleanup(func() { patience, resetPatience, loadPatience = saved, savedReset, savedLoad })
@@ -120,7 +120,7 @@ func impatience(t testing.TB, works bool) {
 	}
 }
 
-// sent has the frames that the card has sent.
+// sent has the frames that the card sent.
 var sent = make(chan []byte, 1)
 
 func TestE1000(t *testing.T) {

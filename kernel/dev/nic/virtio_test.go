@@ -9,10 +9,9 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/dev/virtio"
 )
 
-// A memory-mapped virtio-net whose registers are plain memory, and a goroutine that does
-// what a device does.
+// A memory-mapped virtio-net whose registers are plain memory; a goroutine acts as the device.
 
-// mmio is where the registers of the last fakeVirtio are.
+// mmio is the address of the last fakeVirtio's registers.
 var mmio uintptr
 
 // fakeVirtio makes the driver believe in a device of that version with queues of max
@@ -121,8 +120,8 @@ func TestVirtioDead(t *testing.T) {
 	}
 }
 
-// TestVirtioStuck: a device that takes nothing is waited for long once, and then briefly, also
-// when it has been given all buffers. Restart takes them back.
+// TestVirtioStuck: the driver waits long once for a device that takes nothing, and then briefly,
+// also when it holds all buffers. Restart takes the buffers back.
 func TestVirtioStuck(t *testing.T) {
 	frame := frameOf(100, 0)
 	fakeVirtio(t, 2, 256, false)
@@ -148,7 +147,7 @@ func TestVirtioStuck(t *testing.T) {
 	}
 }
 
-// TestNoCard: without a card nothing happens.
+// TestNoCard: without a card, nothing happens.
 func TestNoCard(t *testing.T) {
 	frame := frameOf(100, 0)
 	if Up() || Send(addressOf(frame), 100) || Receive(addressOf(frame), 100) != 0 || Readable() || Restart() || Name() != "" || Interrupts() {

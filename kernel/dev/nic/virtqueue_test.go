@@ -11,8 +11,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/dev/virtio"
 )
 
-// A device stands on the other side of a queue in these tests, and does with it what the
-// specification says, or what it forbids.
+// In these tests a device at the other end of a queue does what the specification demands, or what
+// it forbids.
 
 // room returns memory at an address that a queue can have.
 func room(t testing.TB, n uintptr) uintptr {
@@ -128,7 +128,7 @@ func TestQueueSends(t *testing.T) {
 	}
 }
 
-// TestQueueFull: a device that takes nothing is given as much as there are buffers.
+// TestQueueFull: a device that takes nothing is given as many frames as there are buffers.
 func TestQueueFull(t *testing.T) {
 	q, d := newQueue(t, 32, headerModern)
 	q.makeSend(room(t, arch.PageSize))
@@ -148,8 +148,8 @@ func TestQueueFull(t *testing.T) {
 	}
 }
 
-// TestQueueInterrupted: a Send that was cut off leaves the queue so that the next one goes
-// through, wherever it was cut off.
+// TestQueueInterrupted: a Send that was cut off anywhere leaves a queue on which the next Send
+// works.
 func TestQueueInterrupted(t *testing.T) {
 	cut := frameOf(200, 1)
 	for name, before := range map[string]func(q *queue){
@@ -186,7 +186,7 @@ func TestQueueInterrupted(t *testing.T) {
 	}
 }
 
-// TestQueueDisturbed: who was interrupted by another Send hands nothing over.
+// TestQueueDisturbed: a Send that another one interrupted hands nothing over.
 func TestQueueDisturbed(t *testing.T) {
 	q, d := newQueue(t, 32, headerModern)
 	q.makeSend(room(t, arch.PageSize))
@@ -230,7 +230,7 @@ func TestQueueReceives(t *testing.T) {
 	}
 }
 
-// TestQueueBuffers: a device may fill all buffers before one is read, and not more.
+// TestQueueBuffers: a device may fill all buffers before one is read, but no more.
 func TestQueueBuffers(t *testing.T) {
 	q, d := newQueue(t, 256, headerModern)
 	q.makeReceive()
@@ -249,8 +249,8 @@ func TestQueueBuffers(t *testing.T) {
 	}
 }
 
-// FuzzQueue has a device that writes anything into what it may write: nothing of it leads
-// out of the queue's memory, or into an endless loop.
+// FuzzQueue has a device that writes anything that it may write: the driver never leaves the
+// queue's memory nor loops endlessly.
 func FuzzQueue(f *testing.F) {
 	f.Add([]byte{1, 0, 0, 0, 100, 0, 0, 0}, uint16(1), uint8(0))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, uint16(0xffff), uint8(1))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A function is what a Scan sees of one: class, kind and, of a bridge, buses.
+// A function is what Scan reads of a PCI function: class, kind and, if it is a bridge, buses.
 type function struct{ class, kind, buses uint32 }
 
 const (
@@ -73,7 +73,7 @@ func TestRootBuses(t *testing.T) {
 	}
 }
 
-// TestAllBuses: what no bridge leads to is found.
+// TestAllBuses: devices to which no bridge leads are found.
 func TestAllBuses(t *testing.T) {
 	found, asked := scanFrom(AllBuses(), map[Address]function{
 		at(0, 0, 0):    {class: 0x0600 << 16},

@@ -13,8 +13,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/dev/virtio"
 )
 
-// The device is plain memory in these tests, and a goroutine takes what it is given. qemu's
-// TestLastLines has a real one.
+// In these tests the device is plain memory, and a goroutine takes the bytes that it is given.
+// qemu's TestLastLines has a real one.
 
 // pages returns memory at an address that a queue can have.
 func pages(t *testing.T, n uintptr) uintptr {
@@ -45,7 +45,7 @@ func fake(t *testing.T, version, features, max uint32) (registers uintptr) {
 	return registers
 }
 
-// bringUp is what start does, with memory of the test's.
+// bringUp does what start does, with the test's memory.
 func bringUp(t *testing.T) {
 	t.Helper()
 	if size, in, controls := offered(); size > 0 {
@@ -71,8 +71,8 @@ func take() (got []byte) {
 	return got
 }
 
-// TestSend: all that is sent arrives, in its order and whole, whatever its length, and has when
-// Flush returns.
+// TestSend: all bytes sent arrive whole and in order, whatever their number, by the time Flush
+// returns.
 func TestSend(t *testing.T) {
 	for _, version := range []uint32{1, 2} {
 		for _, max := range []uint32{1, 4, 256} {
@@ -104,7 +104,7 @@ func TestSend(t *testing.T) {
 					for i := range 300 {
 						p := bytes.Repeat([]byte{byte(i)}, i*i%(3*slotBytes))
 						want = append(want, p...)
-						// On a busy machine the goroutine may not run for longer than Send is patient.
+						// On a busy machine the goroutine may not run for longer than Send waits.
 						for n := Send(p); n < len(p); n = Send(p) {
 							if !stalled {
 								t.Errorf("%d of %d bytes are taken by a device that takes them", n, len(p))
@@ -130,7 +130,7 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestDead: a device that does not answer, or has no queue for us, is none.
+// TestDead: a device that does not answer, or has no queue for us, is not used.
 func TestDead(t *testing.T) {
 	for name, change := range map[string]func(registers uintptr){
 		"zeros":        func(r uintptr) { copy(bytesAt(r, virtio.MMIOBytes), make([]byte, virtio.MMIOBytes)) },
@@ -148,8 +148,8 @@ func TestDead(t *testing.T) {
 	}
 }
 
-// TestStuck: what a device that stands still is not given is not lost unnoticed, and it is waited
-// for briefly from then on; when it goes on, so does the text.
+// TestStuck: Send reports the bytes that a stuck device does not take, and from then on waits only
+// briefly for the device; when it works again, so does Send.
 func TestStuck(t *testing.T) {
 	fake(t, 2, 1, 256)
 	bringUp(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/dev/virtio"
 )
 
-// bring puts bytes into the next buffer that the device has, as the device does, and says that
-// there are n. It returns false if it has none.
+// bring puts bytes into the device's next buffer, as the device does, and says that there are n. It
+// returns false if there is no buffer.
 func bring(t *testing.T, p []byte, n uint32) bool {
 	t.Helper()
 	desc, avail, used := incoming.Rings()
@@ -33,8 +33,8 @@ func bring(t *testing.T, p []byte, n uint32) bool {
 	return true
 }
 
-// TestReceive: what the device brings is received in its order and whole, however many buffers
-// it has, and it waits when all are full.
+// TestReceive: bytes from the device are received whole and in order, however many buffers it has,
+// and it waits when all are full.
 func TestReceive(t *testing.T) {
 	for _, max := range []uint32{1, 4, 256} {
 		for _, ports := range []bool{false, true} {
@@ -100,7 +100,7 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// TestReceiveLies: a device that says what cannot be does no harm.
+// TestReceiveLies: a device that reports impossible things does no harm.
 func TestReceiveLies(t *testing.T) {
 	fake(t, 2, 1, 4)
 	bringUp(t)

@@ -60,8 +60,8 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// TestPages: the first fault stands on each page, the rest page by page, nothing is lost,
-// and what comes too late is dropped.
+// TestPages: the first fault stays on each page, the rest follows page by page, nothing is lost,
+// and text that comes too late is dropped.
 func TestPages(t *testing.T) {
 	read := textScreen(t, 40, 13)
 	say("booting\r\n")
@@ -95,7 +95,7 @@ func TestPages(t *testing.T) {
 		Line(fmt.Appendf(nil, "more %d", i))
 		More([]byte(" and more"))
 	}
-	Crash() // a second crash changes nothing of it
+	Crash() // a second crash changes nothing
 	for range Pages() {
 		Turn()
 		if got := trimmed(read()); !strings.HasPrefix(got, head) {
@@ -104,8 +104,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestCodePages: there are as many pages as it takes for the text and for all codes, and each page
-// has its code.
+// TestCodePages: there are as many pages as the text and all codes need, and each page has its
+// code.
 func TestCodePages(t *testing.T) {
 	read := textScreen(t, 80, 25)
 	Crash()
@@ -127,7 +127,8 @@ func TestCodePages(t *testing.T) {
 	}
 }
 
-// TestDrawCode: what is drawn is the code, on a text screen of each height and in pixels of each form.
+// TestDrawCode: the screen shows the code, on text screens of each height and in pixels of each
+// form.
 func TestDrawCode(t *testing.T) {
 	var c qr.Code
 	data := []byte("a trace")
@@ -192,14 +193,14 @@ func TestDrawCode(t *testing.T) {
 			return mem[at] == 0 && mem[at+1] == 0
 		}, c.Size()+2*quiet)
 	}
-	// Too small for a code: all columns are the text's.
+	// The screen is too small for a code: the text has all columns.
 	textScreen(t, 40, 12)
 	if Crash(); CodeRoom() != 0 || textCols() != 40 {
 		t.Errorf("room for %d modules on a small screen", CodeRoom())
 	}
 }
 
-// TestPixels: each form of pixel shows the same, in any scale, and nothing is drawn beside
+// TestPixels: each form of pixel shows the same picture, in any scale, and nothing is drawn outside
 // the lines.
 func TestPixels(t *testing.T) {
 	for _, tt := range []struct{ width, height, bpp, extra, cols, scale int }{

@@ -15,8 +15,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// The device is plain memory in these tests, and the tests write its answers. qemu's
-// TestShares has a real one.
+// In these tests the device is plain memory, and the tests write its answers. qemu's TestShares has
+// a real one.
 
 func TestMain(m *testing.M) {
 	lo := room(256 << 20)
@@ -55,7 +55,7 @@ func reply(kind byte, body ...any) []byte {
 	return append(append(head, kind, 0, 0), b.Bytes()...)
 }
 
-// give is an answer of the device.
+// give delivers an answer of the device.
 func (s *share) give(b []byte) {
 	n := copy(bytesAt(s.answer, answerBytes), b)
 	s.next(n)
@@ -65,12 +65,12 @@ type qid [qidBytes]byte
 
 func entry(name string, kind byte) []any { return []any{qid{}, uint64(1), kind, name} }
 
-// attributes are what getattr says of a file.
+// attributes returns the answer to getattr for a file.
 func attributes(mode uint32, size uint64) []byte {
 	return reply(askGetattr+1, uint64(0), qid{}, mode, [2]uint32{}, [2]uint64{}, size, [4]uint64{}, uint64(5), uint64(7), [8]uint64{})
 }
 
-// fetched has the device answer what is asked for the node that is lacking.
+// fetched lets the device answer the requests for the node that is lacking.
 func fetched(t testing.TB, what uint8, answers ...[]byte) int64 {
 	t.Helper()
 	s := &shares[0]
@@ -96,7 +96,7 @@ func list(entries ...[]any) []byte {
 	return reply(askReaddir+1, uint32(len(b)), b)
 }
 
-// TestFetch: a directory, a file, a link, and what the host may not name.
+// TestFetch: a directory, a file, a link, and names that the host may not use.
 func TestFetch(t *testing.T) {
 	s := &shares[0]
 	if _, e := vfs.Walk(vfs.Root, []byte("/host/x"), true); e != vfs.EMISSING {
@@ -151,7 +151,7 @@ func TestFetch(t *testing.T) {
 	if _, e := vfs.Open(vfs.Root, []byte("/host/file"), 0, 0, 1); e != vfs.EMISSING {
 		t.Errorf("errno %d; want that it is missing again", e)
 	}
-	// An error of the host: the first one counts, and the file is there to be asked for again.
+	// If the host reports errors, the first one counts, and the file can be asked for again.
 	if errno := fetched(t, vfs.LacksData, one, reply(replyError, uint32(13)), clunked); errno != 13 {
 		t.Errorf("errno %d; want EACCES", errno)
 	}
@@ -165,7 +165,7 @@ func TestFetch(t *testing.T) {
 
 func busy() bool { _, ok := Wait(); return ok }
 
-// TestFetchDead: a device that does not answer for a minute, or wants a reset, is none any more.
+// TestFetchDead: a device that does not answer for a minute, or wants a reset, is given up.
 func TestFetchDead(t *testing.T) {
 	s := &shares[0]
 	defer func(was share) { *s = was }(*s)
@@ -185,8 +185,8 @@ func TestFetchDead(t *testing.T) {
 	}
 }
 
-// FuzzAnswers has a device that answers anything: each job ends, the tree has only names that
-// can be, and no more than was sent.
+// FuzzAnswers has a device that answers anything: each job ends, the tree has only possible names,
+// and no more than was sent.
 func FuzzAnswers(f *testing.F) {
 	seed := func(answers ...[]byte) {
 		var b []byte

@@ -73,8 +73,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// FuzzLayout reads anything as a virtio device's capabilities: what comes out can be
-// mapped and used.
+// FuzzLayout reads anything as a virtio device's capabilities: the result can be mapped and used.
 func FuzzLayout(f *testing.F) {
 	f.Add(space())
 	loop := space()

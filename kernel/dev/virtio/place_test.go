@@ -45,7 +45,7 @@ func TestAddPlace(t *testing.T) {
 	}
 }
 
-// FuzzAddPlace: whatever the words, the place is one where a device can be.
+// FuzzAddPlace: whatever the words are, a device can be at the place.
 func FuzzAddPlace(f *testing.F) {
 	for _, s := range []string{"512@0xfeb00e00:12", "4K@0xd0000000:5:1", "0xffffffffffffffff@1g:", "1@2:3", "k@m:g"} {
 		f.Add([]byte(s))

@@ -143,7 +143,7 @@ func TestNextHop(t *testing.T) {
 	}
 }
 
-// FuzzOption: what is taken can be written again and means the same.
+// FuzzOption: an accepted option can be written again and means the same.
 func FuzzOption(f *testing.F) {
 	f.Add("@10.0.2.15/,@10.0.2.2/", "")
 	f.Add("+4444@10.0.0.1/eth1,9353@10.0.0.2/12:34:56:78:9a:bc", "10.1.2.3::10.1.2.1:255.255.255.0")

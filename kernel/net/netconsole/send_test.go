@@ -13,16 +13,16 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/datagram"
 )
 
-// wire is a card that keeps what it is given.
+// wire is a card that stores the frames that it is given.
 type wire struct {
 	frames [][]byte
 	dead   bool
 }
 
-// memory is where traces are kept.
+// memory is the room for traces.
 var memory [datagram.MaxTrace]byte
 
-// connect makes a fresh start with that option and a card.
+// connect starts the package anew with that option and a card.
 func connect(t *testing.T, option string) *wire {
 	t.Helper()
 	if wrong, _ := Configure([]byte(option), nil); wrong != "" {
@@ -52,7 +52,7 @@ func connect(t *testing.T, option string) *wire {
 	return w
 }
 
-// payloads checks each frame by gopacket, and returns what is in them.
+// payloads checks each frame with gopacket, and returns the payloads.
 func (w *wire) payloads(t *testing.T) (out []string) {
 	t.Helper()
 	for i, f := range w.frames {
@@ -155,7 +155,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestRelease: with an r the kernel's version stands in front of each header.
+// TestRelease: with r, the kernel's version precedes each header.
 func TestRelease(t *testing.T) {
 	w := connect(t, "+r@10.0.2.15/,@10.0.2.2/")
 	state.nRelease = copy(state.release[:], "1.2.3")
@@ -196,7 +196,7 @@ func TestExtended(t *testing.T) {
 func trace1(text string) {
 	Begin(true)
 	for i := range len(text) {
-		Byte(text[i]) // what the console gets is not a log line
+		Byte(text[i]) // the console's bytes are not log lines
 		Keep(text[i])
 	}
 	if End() {
@@ -204,8 +204,8 @@ func trace1(text string) {
 	}
 }
 
-// arrived puts the pieces of traces one behind the other, and counts the parity pieces of
-// each; the rest are log lines.
+// arrived concatenates the pieces of each trace and counts its parity pieces; all other payloads
+// are log lines.
 func arrived(t *testing.T, payloads []string) (traces []string, cut bool, lines []string) {
 	t.Helper()
 	var parity []int
@@ -243,7 +243,7 @@ func TestTraces(t *testing.T) {
 	w := connect(t, plain)
 	say("before\nbegun")
 	long := strings.Repeat("zf1 #7 ra 0x286646 fp 0x381e78 boot\r\n", 100)
-	say("\r") // FreshLine, of which the trace cuts off the end
+	say("\r") // FreshLine's; the trace cuts it off
 	trace1(long)
 	say("after\n")
 	trace1("zf1=Nab\r\n")
@@ -256,8 +256,8 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// TestParityPort: at the option's port a receiver that knows nothing of traces gets text alone;
-// parity pieces go to the next port, and the lines behind them to the first again.
+// TestParityPort: a receiver at the option's port that does not know traces gets only text; parity
+// pieces go to the next port, and the lines after them go to the first one again.
 func TestParityPort(t *testing.T) {
 	w := connect(t, plain)
 	say("before\n")
@@ -297,7 +297,7 @@ func TestCutTrace(t *testing.T) {
 	}
 }
 
-// TestStages: a fault in the panic path, and what the next stage says, are one trace.
+// TestStages: a fault in the panic path and the text of the next stage belong to one trace.
 func TestStages(t *testing.T) {
 	w := connect(t, plain)
 	Begin(true)
@@ -317,7 +317,7 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// TestFaultInSending: when sending is what died, it is not tried again.
+// TestFaultInSending: if the kernel died in sending, it does not send again.
 func TestFaultInSending(t *testing.T) {
 	w := connect(t, plain)
 	Begin(true)
@@ -336,8 +336,8 @@ func TestFaultInSending(t *testing.T) {
 	}
 }
 
-// TestDeadCard: a card that takes nothing costs two tries, and one that comes back by a
-// restart none of the trace.
+// TestDeadCard: a card that sends nothing costs two tries, and one that recovers after a restart
+// loses nothing of the trace.
 func TestDeadCard(t *testing.T) {
 	w := connect(t, plain)
 	w.dead = true

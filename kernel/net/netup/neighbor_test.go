@@ -53,7 +53,7 @@ func arp(operation uint16, from, to netconsole.Address) []gopacket.SerializableL
 	}
 }
 
-// read reads an answer, and holds lengths and checksums against gopacket's own.
+// read decodes an answer, and compares its lengths and checksums with gopacket's.
 func read(t *testing.T, b []byte) gopacket.Packet {
 	t.Helper()
 	p := gopacket.NewPacket(b, layers.LayerTypeEthernet, gopacket.Default)
@@ -85,7 +85,7 @@ func TestPing(t *testing.T) {
 	}
 }
 
-// fold is the ones' complement sum, which is 0xffff over what its checksum is in.
+// fold returns the ones' complement sum, which is 0xffff if the parts include their checksum.
 func fold(parts ...[]byte) (s uint32) {
 	b := bytes.Join(parts, nil)
 	for i, v := range b {
@@ -153,7 +153,7 @@ func TestARP(t *testing.T) {
 			t.Errorf("%s: learned %v; want %v", tt.name, *hop, theirs)
 		}
 	}
-	// What this machine asks, another one of its kind answers.
+	// Another machine of this kind answers this machine's question.
 	peer := &neighbor{own: router, hardware: netconsole.Hardware{2, 0, 0, 0, 0, 1}}
 	if answer, _ = peer.handle(n.request(router)); answer == nil {
 		t.Fatal("the request is not answered")
@@ -163,7 +163,7 @@ func TestARP(t *testing.T) {
 	}
 }
 
-// TestSilence: what nobody, or another, is asked for has no answer.
+// TestSilence: requests for nobody, or for another machine, get no answer.
 func TestSilence(t *testing.T) {
 	with := func(change func(eth *layers.Ethernet, ip *layers.IPv4)) []gopacket.SerializableLayer {
 		eth, ip := toUs(), packet(layers.IPProtocolICMPv4)
@@ -198,7 +198,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestDamaged: what has been damaged on the way has no answer.
+// TestDamaged: a packet that was damaged on the way gets no answer.
 func TestDamaged(t *testing.T) {
 	udp := &layers.UDP{SrcPort: 5000, DstPort: 7}
 	udp.SetNetworkLayerForChecksum(packet(layers.IPProtocolUDP))
@@ -235,21 +235,21 @@ func TestDamaged(t *testing.T) {
 			t.Errorf("%s: answered: %v; want %v", tt.name, answer != nil, tt.answered)
 		}
 	}
-	// A packet whose end is missing.
+	// The end of the packet is missing.
 	if answer, _ := newNeighbor().handle(pinged[:above+8+len("even")-1]); answer != nil {
 		t.Errorf("a part of a ping is answered by %x", answer)
 	}
 }
 
-// mend makes the checksum of an IP header without options right.
+// mend corrects the checksum of an IP header without options.
 func mend(b []byte) {
 	b[24], b[25] = 0, 0
 	s := ^fold(b[14:34])
 	b[24], b[25] = byte(s>>8), byte(s)
 }
 
-// FuzzHandle: whatever comes, an answer is no larger than a frame, from this machine,
-// and to the one that asked.
+// FuzzHandle: whatever arrives, an answer is no larger than a frame, comes from this machine, and
+// goes to the sender.
 func FuzzHandle(f *testing.F) {
 	f.Add(frame(f, append([]gopacket.SerializableLayer{toUs(), packet(layers.IPProtocolICMPv4)}, ping("hello")...)...))
 	f.Add(frame(f, arp(layers.ARPRequest, router, self)...))
@@ -261,7 +261,7 @@ func FuzzHandle(f *testing.F) {
 			return
 		}
 		if len(b) >= 34 {
-			mend(b) // so that what is behind it is looked at
+			mend(b) // so that the rest of the packet is read
 		}
 		answer, _ := newNeighbor().handle(b)
 		if answer == nil {

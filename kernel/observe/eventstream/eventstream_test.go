@@ -8,7 +8,7 @@ import (
 	read "github.com/zeroframe/zeroframe/tools/eventstream"
 )
 
-// wire takes the place of the port for a test and returns what reads it.
+// wire replaces the port for a test and returns a function that reads the records.
 func wire(t *testing.T) (records map[string][]byte, end func()) {
 	t.Helper()
 	records = map[string][]byte{}
@@ -68,7 +68,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestKind: what is no kind is refused.
+// TestKind: an invalid kind is refused.
 func TestKind(t *testing.T) {
 	records, end := wire(t)
 	for _, s := range []string{"\n", "two words\n", "ctrl\x01\n", strings.Repeat("k", 33), "ü\n", "zfr/\n"} {

@@ -10,7 +10,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu/percputest"
 )
 
-// start begins a log in fresh memory, of so many events and entries, for kinds.
+// start begins a log in fresh memory, with room for that many events and entries, for kinds.
 func start(t *testing.T, events, entries int, kinds string) {
 	t.Helper()
 	memory := func(n uintptr) uintptr {
@@ -32,7 +32,7 @@ func start(t *testing.T, events, entries int, kinds string) {
 	t.Cleanup(reset)
 }
 
-// reset makes the package as it is at boot.
+// reset restores the package's state at boot.
 func reset() {
 	on, wanted, numKinds = 0, 0, own
 	ring, ringSize, events = 0, 0, 0
@@ -114,8 +114,8 @@ func TestNewKind(t *testing.T) {
 	}
 }
 
-// TestModel: whatever is opened and closed, the table knows what is open and who was closed
-// twice, as a map does.
+// TestModel: whatever is opened and closed, the table knows what is open and what was closed twice,
+// as a map does.
 func TestModel(t *testing.T) {
 	start(t, 128, 4096, "fds,threads,futexes")
 	type key struct {
@@ -182,7 +182,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// check compares what is open with what want knows, n of it, and checks the lists.
+// check compares the open entries, n of them, with want, and checks the lists.
 func check(t *testing.T, want func(k Kind, key uint64, owner uint16) (size uint64, ok bool), n int) {
 	t.Helper()
 	seen := 0
@@ -213,7 +213,8 @@ func check(t *testing.T, want func(k Kind, key uint64, owner uint16) (size uint6
 	}
 }
 
-// TestFull: a full table forgets what was closed first, and counts what it cannot hold.
+// TestFull: a full table forgets the entry that was closed first, and counts the entries that it
+// cannot hold.
 func TestFull(t *testing.T) {
 	start(t, 64, 64, "fds")
 	for fd := range uintptr(64) {
@@ -236,8 +237,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestMaps: mappings are what a plain array of pages says, whatever parts are mapped and
-// unmapped.
+// TestMaps: the mappings equal a plain array of pages, whatever parts are mapped and unmapped.
 func TestMaps(t *testing.T) {
 	start(t, 64, 1024, "maps")
 	const pages, size = 96, 4096
@@ -295,7 +295,7 @@ func TestMaps(t *testing.T) {
 	}
 }
 
-// TestAnswer: a program can log its own kinds alone, and no event that the log makes.
+// TestAnswer: a program can log only kinds of its own, and no event that the log itself makes.
 func TestAnswer(t *testing.T) {
 	start(t, 64, 64, "user,fds")
 	k := Kind(Answer(opNewKind, 0, 0, 0, 0, []byte("conn")))

@@ -15,7 +15,7 @@ import (
 	host "github.com/zeroframe/zeroframe/tools/probe"
 )
 
-// memory gives zeroed memory, as the kernel's does.
+// memory returns zeroed memory, as the kernel's function does.
 func memory(size uintptr) uintptr {
 	b, err := syscall.Mmap(-1, 0, int(size+4095)&^4095, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
@@ -24,7 +24,7 @@ func memory(size uintptr) uintptr {
 	return uintptr(unsafe.Pointer(&b[0]))
 }
 
-// setUp makes ready for so many functions, without places.
+// setUp prepares the package for that many functions, without places.
 func setUp(t *testing.T, functions uint32) {
 	t.Helper()
 	percputest.Use(t)
@@ -34,7 +34,7 @@ func setUp(t *testing.T, functions uint32) {
 	}
 }
 
-// goroutine is one of a model program: a g with a stack, in memory of its own.
+// goroutine is a goroutine of a model program: a g with a stack, in memory of its own.
 type goroutine struct {
 	tls    uintptr
 	size   uintptr
@@ -62,7 +62,7 @@ func (g *goroutine) move(lo uintptr) {
 	word(g.tls+16, lo+g.size)
 }
 
-// at is a trap frame of the goroutine with its RSP so far below the upper end.
+// at returns a trap frame of the goroutine whose RSP is off below the upper end.
 func (g *goroutine) at(off uintptr) *arch.TrapFrame {
 	hi := *(*uintptr)(arch.Pointer(g.tls + 16))
 	return &arch.TrapFrame{TLS: g.tls, SP: hi - off}
@@ -89,7 +89,7 @@ func TestModel(t *testing.T) {
 				depth = g.frames[n-1].off
 			}
 			switch k := r.IntN(20); {
-			case k < 9 && len(g.frames) < 60: // a call, from a function that is probed or from one that is not
+			case k < 9 && len(g.frames) < 60: // a call, from a function that is probed or not
 				f := modelFrame{uint32(r.IntN(functions)), depth + 8 + 8*uintptr(r.IntN(100)), now}
 				want[f.function].calls++
 				enter(f.function, g.at(f.off), now)
@@ -113,13 +113,13 @@ func TestModel(t *testing.T) {
 				c.timed++
 				c.histogram[Bucket(took)]++
 				leave(f.function, kind, g.at(f.off), now)
-			case k == 17 && len(g.frames) > 1: // a panic that a function further out recovers from
+			case k == 17 && len(g.frames) > 1: // a function further out recovers from a panic
 				n := r.IntN(len(g.frames)-1) + 1
 				for _, f := range g.frames[n:] {
 					want[f.function].unwound++
 				}
 				g.frames = g.frames[:n]
-				// It is noticed when something is called, or returns, there.
+				// The package notices the panic at the next call or return there.
 				f := modelFrame{uint32(r.IntN(functions)), g.frames[n-1].off + 8, now}
 				want[f.function].calls++
 				enter(f.function, g.at(f.off), now)
@@ -144,7 +144,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestOtherStack: while a signal handler runs, the g's stack is not the one that RSP is in.
+// TestOtherStack: while a signal handler runs, RSP is not in the g's stack.
 func TestOtherStack(t *testing.T) {
 	setUp(t, 2)
 	g := newGoroutine(memory(4096))
@@ -165,7 +165,7 @@ func TestOtherStack(t *testing.T) {
 	}
 }
 
-// TestFull: beyond the room, calls are counted and not timed.
+// TestFull: when the room is full, calls are counted but not timed.
 func TestFull(t *testing.T) {
 	setUp(t, 1)
 	g := newGoroutine(memory(4096))
@@ -194,7 +194,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestEmulate: what the instructions would have done.
+// TestEmulate compares the emulation with the instructions' effects.
 func TestEmulate(t *testing.T) {
 	mem := memory(4096)
 	f := &arch.TrapFrame{PC: 0x1000, SP: mem + 64, FP: 0x1234}
@@ -213,7 +213,7 @@ func TestEmulate(t *testing.T) {
 	}
 }
 
-// TestFormats: this package and the host's have the same numbers.
+// TestFormats: this package and the host use the same numbers.
 func TestFormats(t *testing.T) {
 	if File != host.File || Kind != host.Kind || MaxFunctions != host.MaxFunctions || MaxPlaces != host.MaxPlaces ||
 		Entry != host.Entry || Return != host.Return || Tail != host.Tail {
@@ -230,7 +230,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestRecord: the host reads what this package writes.
+// TestRecord: the host can read this package's record.
 func TestRecord(t *testing.T) {
 	setUp(t, 3)
 	g := newGoroutine(memory(4096))
@@ -276,7 +276,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// TestBuckets: each number is in the bucket that the host takes it for.
+// TestBuckets: each number is in the bucket that the host takes.
 func TestBuckets(t *testing.T) {
 	last := -1
 	for _, v := range []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 16, 100, 1000, 1 << 20, 1 << 39, 1<<40 - 1} {
@@ -291,7 +291,7 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestDamagedTable: what is no table is refused before anything is changed.
+// TestDamagedTable: a damaged table is refused before anything is changed.
 func TestDamagedTable(t *testing.T) {
 	text := memory(4096)
 	good := host.PlanOf([]host.Function{{Name: "f", Places: []host.Place{{Addr: uint64(text) + 16}}}}, uint64(text)).Table(false)

@@ -7,8 +7,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu/percputest"
 )
 
-// TestLate: ticks that are late by a millisecond and a tick are in no stack where the program
-// ran, and marked where it was in a system call; those that are less late count in full.
+// TestLate: a tick that comes late by a millisecond and a tick counts for no stack if the program
+// ran, and is marked if it was in a system call; a tick that is less late counts in full.
 func TestLate(t *testing.T) {
 	const stack, ms = 7, 1_000_000
 	r := percputest.Use(t)
