@@ -25,7 +25,7 @@
 //	input/     a log, a serial device, a socket -> live text, even if it vanishes
 //	lazyregexp/ regular expressions that are compiled when first used
 //	debuginfod/ a build ID -> a debuginfod server's file, kept as all clients keep it
-//	symstore/  Breakpad's .sym, GSYM -> an address's function, line, inlined calls
+//	symstore/  Breakpad's .sym -> an address's function, line, inlined calls
 //	unpack/    a .deb, a .rpm, a tar file -> the ELF files in it
 //	buildid/   a build ID -> its ELF file: given, in a folder, from debuginfod
 //	receive/   many machines' datagrams -> their logs and traces, counted, exported

@@ -20,22 +20,17 @@ func DebugID(buildID string) string {
 }
 
 // Find opens the file of a build in a folder of the layout of symbol servers,
-// NAME/DEBUGID/NAME.sym, or one beside its build ID as a name, ID.sym or ID.gsym; nil if there is
+// NAME/DEBUGID/NAME.sym, or one beside its build ID as a name, ID.sym; nil if there is
 // none that can be read, or if it is of another build.
 func Find(root, buildID string) *Table {
 	id := DebugID(buildID)
 	if id == "" {
 		return nil
 	}
-	var paths []string
-	for _, pattern := range []string{filepath.Join("*", id, "*.sym"), filepath.Join("*", id, "*.gsym")} {
-		// The folder's own name is none of a pattern.
-		found, _ := filepath.Glob(filepath.Join(escape(root), pattern))
-		paths = append(paths, found...)
-	}
+	// The folder's own name is none of a pattern.
+	paths, _ := filepath.Glob(filepath.Join(escape(root), "*", id, "*.sym"))
 	lower := strings.ToLower(buildID)
-	paths = append(paths, filepath.Join(root, lower+".sym"), filepath.Join(root, lower+".gsym"))
-	for _, path := range paths {
+	for _, path := range append(paths, filepath.Join(root, lower+".sym")) {
 		if t, err := Open(path); err == nil && (t.id == "" || t.id == lower) {
 			return t
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // ErrUnknown is wrapped by the error of [Open] for a file of another kind.
-var ErrUnknown = errors.New("neither a Breakpad .sym file nor a GSYM file")
+var ErrUnknown = errors.New("no Breakpad .sym file")
 
 // maxSize bounds a file in bytes: the .sym of Chromium has 2 GB.
 const maxSize = 8 << 30
@@ -60,12 +60,7 @@ func Open(path string) (*Table, error) {
 	head := make([]byte, 7)
 	n, _ := io.ReadFull(f, head)
 	head = head[:n]
-	read := readBreakpad
-	switch {
-	case bytes.HasPrefix(head, []byte("MODULE ")):
-	case bytes.HasPrefix(head, []byte("GSYM")), bytes.HasPrefix(head, []byte("MYSG")):
-		read = readGSYM
-	default:
+	if !bytes.HasPrefix(head, []byte("MODULE ")) {
 		return nil, fmt.Errorf("%s: %w", path, ErrUnknown)
 	}
 	if st, err := f.Stat(); err != nil || st.Size() > maxSize {
@@ -75,7 +70,7 @@ func Open(path string) (*Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	t, err := read(append(head, rest...))
+	t, err := readBreakpad(append(head, rest...))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

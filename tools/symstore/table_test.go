@@ -12,7 +12,6 @@ import (
 
 	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/symbolizer"
 )
 
 // program builds the C sample of package symbol.
@@ -67,31 +66,6 @@ func same(t *testing.T, what string, table *Table, f *symbol.File) {
 			t.Errorf("%s: %#x: %v", what, addr, frames)
 		}
 	}
-}
-
-// gsymutil returns LLVM's tool.
-func gsymutil(t testing.TB) string {
-	for _, name := range []string{"llvm-gsymutil-" + symbolizer.Version, "llvm-gsymutil"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	t.Fatal("no llvm-gsymutil: run tools/setup.sh test, which installs LLVM's tools")
-	return ""
-}
-
-// TestGSYM: what LLVM has converted says what the program's debug information says.
-func TestGSYM(t *testing.T) {
-	f := program(t)
-	out := filepath.Join(t.TempDir(), "prog.gsym")
-	if msg, err := exec.Command(gsymutil(t), "--convert", f.Name(), "--out-file", out).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, msg)
-	}
-	table, err := Open(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	same(t, "GSYM", table, f)
 }
 
 // breakpadOf writes a program's symbols as Breakpad's dump_syms does.
@@ -162,7 +136,6 @@ func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"hello": ErrUnknown.Error(), "": ErrUnknown.Error(), "MODULE \n": "MODULE record", "MODULE Linux x86_64 00 a\n": "no function",
 		"MODULE Linux x86_64 00 a\nFUNC x 1 0 f\n": "line 2 is no FUNC record", "MODULE Linux x86_64 00 a\nPUBLIC 10\n": "line 2 is no PUBLIC record",
-		"MYSG": "cut short", "MYSG" + strings.Repeat("\xff", 60): "version",
 	} {
 		path := filepath.Join(dir, "file")
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
@@ -180,18 +153,11 @@ func TestErrors(t *testing.T) {
 // FuzzTables: whatever a file says, there is an answer or an error.
 func FuzzTables(f *testing.F) {
 	f.Add([]byte("MODULE Linux x86_64 00 a\nFILE 0 a.c\nINLINE_ORIGIN 0 g\nFUNC 10 20 0 f\nINLINE 0 1 0 0 10 5\n10 5 3 0\nPUBLIC 40 0 p\n"))
-	gsym := append([]byte("MYSG\x01\x00\x01\x00"), make([]byte, 60)...)
-	gsym[16] = 1
-	f.Add(gsym)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		read := readBreakpad
 		if !bytes.HasPrefix(b, []byte("MODULE ")) {
-			read = readGSYM
-		}
-		if len(b) < 7 {
 			return
 		}
-		table, err := read(b)
+		table, err := readBreakpad(b)
 		if err != nil {
 			return
 		}

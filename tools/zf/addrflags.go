@@ -151,7 +151,7 @@ func (o *addrOptions) tables() (gnu, others, own []addrFlag) {
 		{"cache-size= color? default-arch= dia disable-gsym dsym-hint= no-untag-addresses untag-addresses? relative-address use-symbol-table?", nil},
 		{"dwp=", "a .dwp file is looked for beside the program, as PROGRAM.dwp; put it there"},
 		{"filter-markup", "`zf symbolize` resolves markup"},
-		{"gsym-file-directory=", "-e names a GSYM file"},
+		{"gsym-file-directory=", "GSYM files are not read; -e names the ELF file that one was made of"},
 		{"skip-line-zero", "lines are as the compiler wrote them"},
 		{"pid= core= M= linux-process-map=", processes},
 		{"F flags", "what a line table says beyond lines is not kept; eu-addr2line -F prints it"},

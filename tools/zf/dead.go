@@ -8,6 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/zeroframe/zeroframe/tools/input"
 	"github.com/zeroframe/zeroframe/tools/inspect"
@@ -62,6 +65,8 @@ func (d *dead) isLog(err error) bool { return d.path == "-" || errors.Is(err, in
 // readLog reads the log at path, "-" for standard input, to its end. Its traces go where opt
 // says, and its text to text, unless that is nil.
 func (s *streams) readLog(ctx context.Context, path string, text io.Writer, opt trace.Options) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	in, err := input.Open(ctx, path, input.Options{Baud: input.DefaultBaud, Reconnect: input.Never, Stdin: s.stdin})
 	if err != nil {
 		return err

@@ -8,10 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 
 	"github.com/zeroframe/zeroframe/tools/inspect"
 	"github.com/zeroframe/zeroframe/tools/trace"
@@ -126,8 +123,6 @@ func (f *goroutinesFlags) ofLog(ctx context.Context, s *streams) ([]*inspect.Gor
 		return nil, err
 	}
 	defer sym.Close()
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	traced := map[int64]*inspect.Goroutine{}
 	r, w := io.Pipe()
 	done := make(chan struct{})

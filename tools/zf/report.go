@@ -174,7 +174,7 @@ func (f *reportFlags) waits() (*page.Waits, error) {
 	if len(f.images.elfs) != 1 {
 		return nil, fmt.Errorf("want one ELF file (-e) to read %s by, have %d", f.core, len(f.images.elfs))
 	}
-	g, err := waitsOf(f.images.elfs[0], f.core, waits.Options{Hang: f.hang})
+	g, err := waitsOf(f.images.elfs[0], f.core, false, waits.Options{Hang: f.hang})
 	if err != nil {
 		return nil, err
 	}

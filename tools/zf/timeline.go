@@ -8,9 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/zeroframe/zeroframe/tools/inspect"
 	"github.com/zeroframe/zeroframe/tools/lookup"
@@ -111,8 +108,6 @@ func (d *dead) timelines(ctx context.Context, s *streams) (all []timeline.Timeli
 		if !d.isLog(err) {
 			return nil, err
 		}
-		ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-		defer stop()
 		err = s.readLog(ctx, d.path, nil, trace.Options{Symbols: sym, Force: d.force, OnTrace: func(t *wire.Trace) {
 			if l, ok := timeline.OfTrace(t); ok {
 				all = append(all, l)

@@ -28,26 +28,20 @@ say -hang: then input, timers and system calls are taken to bring nothing.
 The exit status is 1 if something is named, and 0 if not.`
 
 func runWaits(c *call) error {
-	var elf, svg string
+	var d dead
+	var svg string
 	var opt waits.Options
 	var all, json, dot bool
-	inputs, err := c.parseMixed([]option{
-		{&elf, "e", elfUsage},
+	if err := d.parse(c, "core", "take a core of another build, too", []option{
 		{&opt.Hang, "hang", "the program has done nothing for long"},
 		{&all, "all", "say of each goroutine what it waits for"},
 		{&json, "json", "print JSON, an object a goroutine, then the findings"},
 		{&dot, "dot", "print the graph for Graphviz"},
 		{&svg, "svg", "draw the graph into `FILE`; - is standard output"},
-	})
-	switch {
-	case err != nil:
+	}); err != nil {
 		return err
-	case elf == "":
-		return c.wrong("-e ELF is missing: name the program that was running")
-	case len(inputs) != 1:
-		return fmt.Errorf("want one core, have %d; `zf waits -h` says how to get one", len(inputs))
 	}
-	g, err := waitsOf(elf, inputs[0], opt)
+	g, err := waitsOf(d.elf, d.path, d.force, opt)
 	switch {
 	case err != nil:
 	case json:
@@ -66,8 +60,8 @@ func runWaits(c *call) error {
 }
 
 // waitsOf finds who waits for whom in a core.
-func waitsOf(elf, path string, opt waits.Options) (g *waits.Graph, err error) {
-	p, err := inspect.Open(path, elf, false)
+func waitsOf(elf, path string, force bool, opt waits.Options) (g *waits.Graph, err error) {
+	p, err := inspect.Open(path, elf, force)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +94,7 @@ func analyze(p *inspect.Program, sym *symbol.File, opt waits.Options, damaged st
 // is that of the trace.
 func (c *fullCore) sayWaits(reason string) {
 	hang := strings.HasPrefix(reason, "watchdog:")
-	g, err := waitsOf(c.elf, c.path, waits.Options{Hang: hang})
+	g, err := waitsOf(c.elf, c.path, false, waits.Options{Hang: hang})
 	if err != nil {
 		if hang || strings.Contains(reason, "all goroutines are asleep") {
 			c.say("note: who waits for whom is not known: %v", err)

@@ -53,7 +53,7 @@ func (e *whyEnd) graph(ctx context.Context, w *why.Why) (g *waits.Graph, err err
 	if err != nil {
 		return nil, err
 	}
-	return waitsOf(e.elf, c.path, waits.Options{})
+	return waitsOf(e.elf, c.path, false, waits.Options{})
 }
 
 // waiting answers for a goroutine; 0: for all that wait, without who has done what.
