@@ -42,6 +42,7 @@
 //	core/      a trace, a machine's memory -> a core file, for a debugger
 //	record/    a run of a machine, in a file -> what it needs to do the same again
 //	dump/      the packets of a dead machine's memory -> a file of it
+//	flow/      machine code -> what registers and stack words hold at each instruction
 //	locks/     machine code -> which mutexes a frame holds at a pc
 //	replay/    a recorded machine, run once more by a debugger's commands
 //	rewind/    a recording -> a gdb stub that goes backwards, too

@@ -6,8 +6,6 @@
 //	parts.go     which part of a value is at a place
 //	frame.go     what is known of one frame: registers, memory, the place of its frame
 //	abi.go       where a function gets its parameters
-//	flow.go      what registers and stack words hold at each instruction, as far as the code says
-//	step.go      what one instruction does to them
 //	entry.go     what a function was called with, by its own frame and its callers'
 //	value.go     the bytes there -> text, by their type
 //	dynamic.go   what an interface holds, which function a value is
@@ -21,6 +19,6 @@
 // shown only if these have stayed together. What DWARF has no place for is proved from the machine
 // code, if it can be.
 //
-// It imports tracer, elf, code and lookup, golang.org/x/arch, and debug/dwarf for the types.
+// It imports tracer, elf, flow and lookup, golang.org/x/arch, and debug/dwarf for the types.
 // Context: the host.
 package argument

@@ -1,13 +1,17 @@
 package argument
 
-// What a function was called with, by proof: by what its own frame still holds of it, and by how its
-// caller has made it. All that can be found must be the same.
+// What a function was called with, by proof: by what its own frame still holds of it, and by how
+// its caller has made it. All that can be found must be the same.
 
 import (
 	"encoding/binary"
 	"strings"
 
 	"golang.org/x/arch/x86/x86asm"
+
+	"github.com/zeroframe/zeroframe/tools/code"
+	"github.com/zeroframe/zeroframe/tools/flow"
+	"github.com/zeroframe/zeroframe/tracer"
 )
 
 func le64(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
@@ -19,9 +23,9 @@ const maxUp = 24
 type activation struct {
 	im   *Image
 	f    *Frame
-	flow *flow
-	s    *state
-	in   *instruction
+	flow *flow.Function
+	s    *flow.State
+	in   *flow.Inst
 	met  map[int64]bool // entries that are being looked for
 }
 
@@ -36,28 +40,96 @@ func (im *Image) activation(f *Frame) *activation {
 		return nil
 	}
 	a := &activation{im: im, f: f, flow: fl, met: make(map[int64]bool)}
-	if a.s, a.in = fl.at(f.PC); a.s == nil {
+	if a.s, a.in, _ = fl.At(f.PC); a.s == nil {
 		return nil
 	}
 	f.active = a
 	return a
 }
 
-// caller returns the frame that has called this one, if it stands at that very call. plain is set if
-// the call names the function; else it may have come to it by a wrapper, which changes the receiver.
+// program is the image for package flow.
+type program struct{ im *Image }
+
+func (c program) Name(pc uint64) string { return c.im.name(pc) }
+
+func (c program) Length(text []byte) int { return int(code.Decode(text).Len) }
+
+func (c program) Constant(addr uint64) (uint64, bool) {
+	b, ok := c.im.constant(addr, 8)
+	if !ok {
+		return 0, false
+	}
+	return le64(b), true
+}
+
+// flow returns the function at pc, followed; nil if that cannot be done.
+func (im *Image) flow(pc uint64) *flow.Function {
+	fn, ok := im.table.Find(uintptr(pc))
+	if !ok {
+		return nil
+	}
+	entry, end := uint64(fn.Entry()), uint64(fn.End())
+	if f, ok := im.flows[entry]; ok {
+		return f
+	}
+	if len(im.flows) >= maxKnown {
+		clear(im.flows)
+	}
+	im.flows[entry] = nil
+	text, ok := im.file.BytesAt(entry, end-entry)
+	if !ok {
+		return nil
+	}
+	read := flow.Read(program{im}, "", entry, end, text, func(pc uint64) (uint64, bool) {
+		d, ok := fn.SPDelta(uintptr(pc))
+		return uint64(d), ok
+	})
+	if read == nil {
+		return nil
+	}
+	f := read.Fresh()
+	f.Strict, f.ArgsSize = true, im.argsSize
+	f.Object = func(at int64) (lo, hi int64) {
+		if lo, hi = at, 1<<32; at < 0 {
+			hi = 0 // as far as it is known: else all that may be
+		}
+		fn.StackObjects(func(o tracer.StackObject) {
+			if at >= o.Offset && at-o.Offset < o.Size {
+				lo, hi = o.Offset, o.Offset+o.Size
+			}
+		})
+		return lo, hi
+	}
+	if f.Run(nil) {
+		im.flows[entry] = f
+	}
+	return im.flows[entry]
+}
+
+// argsSize returns how many bytes a function gets on the stack.
+func (im *Image) argsSize(pc uint64) int64 {
+	if fn, ok := im.table.Find(uintptr(pc)); ok {
+		return int64(fn.ArgsSize())
+	}
+	return 256 // which function it is is not known
+}
+
+// caller returns the frame that has called this one, if it stands at that very call. plain is set
+// if the call names the function; else it may have come to it by a wrapper, which changes the
+// receiver.
 func (a *activation) caller() (up *activation, plain bool) {
 	if a.f.Up == nil {
 		return nil, false
 	}
-	if up = a.im.activation(a.f.Up); up == nil || up.in.Op != x86asm.CALL || up.in.next != a.f.Up.PC+1 {
+	if up = a.im.activation(a.f.Up); up == nil || up.in.Op != x86asm.CALL || up.in.Next != a.f.Up.PC+1 {
 		return nil, false
 	}
-	d, ok := up.flow.cfa(up.in.pc)
+	d, ok := up.flow.CFA(up.in.PC)
 	if !ok || up.f.CFA-uint64(d) != a.f.CFA {
 		return nil, false
 	}
-	to, direct := up.in.target()
-	if direct && to != a.flow.entry {
+	to, direct := up.in.Target()
+	if direct && to != a.flow.Start {
 		return nil, false
 	}
 	return up, direct
@@ -71,14 +143,12 @@ func (a *activation) entryReg(p, n int64) (v uint64, ok bool) {
 	a.met[p] = true
 	defer delete(a.met, p)
 	var found values
-	if up, plain := a.caller(); up != nil && (plain || p != 0 || !strings.Contains(a.im.name(a.flow.entry), ").")) {
-		if c := up.s.regs[p]; c.id != 0 && int64(c.bytes) >= n {
+	if up, plain := a.caller(); up != nil && (plain || p != 0 || !strings.Contains(a.im.name(a.flow.Start), ").")) {
+		if c := up.s.Regs[p]; c.Value != 0 && int64(c.Bytes) >= n {
 			found.add(up.value(c, n, a.f))(n)
 		}
 	}
-	if id := a.flow.ids[node{kind: entryReg, n: p}]; id != 0 {
-		found.add(a.holding(content{id, 8}, n, nil))(n)
-	}
+	found.add(a.holding(flow.Content{Value: a.flow.Entry(int(p)), Bytes: 8}, n, nil))(n)
 	return found.one()
 }
 
@@ -104,30 +174,32 @@ func (f *values) one() (uint64, bool) { return f.v, f.some && !f.clash }
 
 // value returns the n lowest bytes of a content in this frame, whose callee is below, nil if it is
 // not known.
-func (a *activation) value(c content, n int64, below *Frame) (v uint64, ok bool) {
-	switch x := a.flow.nodes[c.id]; x.kind {
-	case konst:
-		return uint64(x.n), true
-	case frame:
-		return a.f.CFA + uint64(x.n), true
-	case entryReg:
-		return a.entryReg(x.n, n)
+func (a *activation) value(c flow.Content, n int64, below *Frame) (v uint64, ok bool) {
+	switch x := a.flow.Node(c.Value); x.Kind {
+	case flow.Const:
+		return uint64(x.N), true
+	case flow.Frame:
+		return a.f.CFA + uint64(x.N), true
+	case flow.Entry:
+		return a.entryReg(x.N, n)
 	}
 	return a.holding(c, n, below)
 }
 
+// gprs are the names of the registers that a function does not keep, by x86's numbers.
+var gprs = [...]string{"rax", "rcx", "rdx", "rbx", "", "", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "", "r15"}
+
 // holding returns what a register or a stack word has that holds a content.
-func (a *activation) holding(c content, n int64, below *Frame) (v uint64, ok bool) {
+func (a *activation) holding(c flow.Content, n int64, below *Frame) (v uint64, ok bool) {
 	var found values
-	names := [...]string{"rax", "rcx", "rdx", "rbx", "", "", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "", "r15"}
-	for p, name := range names {
-		if r := a.s.regs[p]; name != "" && r.id == c.id && int64(r.bytes) >= n && a.f.Register != nil {
+	for p, name := range gprs {
+		if r := a.s.Regs[p]; name != "" && r.Value == c.Value && int64(r.Bytes) >= n && a.f.Register != nil {
 			found.add(a.f.Register(name))(n)
 		}
 	}
 	lo, hi := a.given(below)
-	for at, w := range a.s.slots {
-		if w.id == c.id && int64(w.bytes) >= n && (at+n <= lo || at >= hi) && !a.flow.pointed(at, n) {
+	for at, w := range a.s.Slots {
+		if w.Value == c.Value && int64(w.Bytes) >= n && (at+n <= lo || at >= hi) && !a.flow.Pointed(at, n) {
 			if b, ok := a.f.memory(a.f.CFA+uint64(at), uint64(n)); ok {
 				var full [8]byte
 				copy(full[:], b)
@@ -135,9 +207,10 @@ func (a *activation) holding(c content, n int64, below *Frame) (v uint64, ok boo
 			}
 		}
 	}
-	if x := a.flow.nodes[c.id]; x.kind == entryArg {
-		if _, over := a.s.slots[x.n]; !over && !a.flow.pointed(x.n, 8) {
-			v, ok := a.f.word(a.f.CFA + uint64(x.n))
+	if x := a.flow.Node(c.Value); x.Kind == flow.Mem { // a word of the frame, as it was at the entry
+		at := a.flow.Node(x.A).N
+		if _, over := a.s.Slots[at]; !over && !a.flow.Pointed(at, 8) {
+			v, ok := a.f.word(a.f.CFA + uint64(at))
 			found.add(v, ok)(n)
 		}
 	}
@@ -146,22 +219,20 @@ func (a *activation) holding(c content, n int64, below *Frame) (v uint64, ok boo
 
 // given returns the part of the frame that belongs to a callee.
 func (a *activation) given(below *Frame) (lo, hi int64) {
-	d, ok := a.flow.cfa(a.in.pc)
+	d, ok := a.flow.CFA(a.in.PC)
 	switch {
 	case !ok:
 		return -1 << 62, 1 << 62
 	case a.in.Op != x86asm.CALL:
 		return 0, 0
 	case below != nil:
-		if fn, ok := a.im.table.Find(uintptr(below.PC)); ok {
-			return -d, -d + int64(fn.ArgsSize())
-		}
+		return -d, -d + a.im.argsSize(below.PC)
 	}
-	return -d, -d + a.flow.outgoing(a.in)
+	return -d, -d + a.flow.Outgoing(a.in)
 }
 
-// called returns what a parameter was at the function's entry: the bytes of a value of that size, if
-// all of its scalars are known.
+// called returns what a parameter was at the function's entry: the bytes of a value of that size,
+// if all of its scalars are known.
 func (a *activation) called(homes []home, size int64) (b []byte, known []bool) {
 	b, known = make([]byte, size), make([]bool, size)
 	for _, h := range homes {
@@ -174,7 +245,7 @@ func (a *activation) called(homes []home, size int64) (b []byte, known []bool) {
 			v, ok = a.entryReg(h.place, h.size)
 		} else {
 			word := h.place &^ 7
-			if _, over := a.s.slots[word]; !over && !a.flow.pointed(h.place, h.size) {
+			if _, over := a.s.Slots[word]; !over && !a.flow.Pointed(h.place, h.size) {
 				v, ok = a.f.word(a.f.CFA + uint64(word))
 				v >>= 8 * uint64(h.place-word)
 			}
@@ -189,8 +260,9 @@ func (a *activation) called(homes []home, size int64) (b []byte, known []bool) {
 	return b, known
 }
 
-// together reports whether the pieces of a value, which the location list has at the frame's pc, are
-// those that its first entry has had, when the variable came to be: then none was assigned to since.
+// together reports whether the pieces of a value, which the location list has at the frame's pc,
+// are those that its first entry has had, when the variable came to be: then none was assigned to
+// since.
 func (im *Image) together(l *lists, list uint64, all []piece, f *Frame) bool {
 	a := im.activation(f)
 	if a == nil {
@@ -206,8 +278,8 @@ func (im *Image) together(l *lists, list uint64, all []piece, f *Frame) bool {
 		return false
 	}
 	then, ok := pieces(first.expr, f)
-	s, in := a.flow.at(first.lo)
-	if !ok || s == nil || in.pc != first.lo || len(then) != len(all) {
+	s, in, _ := a.flow.At(first.lo)
+	if !ok || s == nil || in.PC != first.lo || len(then) != len(all) {
 		return false
 	}
 	for i := range all {
@@ -216,7 +288,7 @@ func (im *Image) together(l *lists, list uint64, all []piece, f *Frame) bool {
 			continue
 		}
 		x, y := a.content(a.s, p), a.content(s, q)
-		if x.id == 0 || x.id != y.id || uint64(min(x.bytes, y.bytes)) < p.size {
+		if x.Value == 0 || x.Value != y.Value || uint64(min(x.Bytes, y.Bytes)) < p.size {
 			return false
 		}
 	}
@@ -224,23 +296,17 @@ func (im *Image) together(l *lists, list uint64, all []piece, f *Frame) bool {
 }
 
 // content returns what a state has at a piece.
-func (a *activation) content(s *state, p *piece) content {
+func (a *activation) content(s *flow.State, p *piece) flow.Content {
+	at := int64(p.n - a.f.CFA)
 	switch {
 	case p.kind == inRegister && p.n < uint64(len(dwarfRegisters)):
-		return s.regs[dwarfRegisters[p.n]]
+		return s.Regs[dwarfRegisters[p.n]]
 	case p.kind == inRegister && p.n >= 17 && p.n < 33:
-		return s.regs[regX+p.n-17]
-	case p.kind == inMemory:
-		at := int64(p.n - a.f.CFA)
-		if a.flow.pointed(at, int64(p.size)) {
-			return content{}
-		}
-		if c, ok := s.slots[at]; ok {
-			return c
-		}
-		return a.flow.untouched(at)
+		return s.Regs[flow.X+p.n-17]
+	case p.kind == inMemory && !a.flow.Pointed(at, int64(p.size)):
+		return a.flow.Slot(s, at)
 	}
-	return content{}
+	return flow.Content{}
 }
 
 // dwarfRegisters are x86's numbers of the general registers, by DWARF's.

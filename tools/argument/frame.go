@@ -18,7 +18,8 @@ type Frame struct {
 	// no call, or at one that never returns. What is in memory there is there now.
 	Behind uint64
 
-	// PC is an address in the instruction that the frame is at: for a call that, not the one behind it.
+	// PC is an address in the instruction that the frame is at: for a call that, not the one behind
+	// it.
 	PC uint64
 	// Up is the frame that has called this one, nil if that is not certain.
 	Up *Frame

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/zeroframe/zeroframe/tools/elf"
+	"github.com/zeroframe/zeroframe/tools/flow"
 	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tracer"
 )
@@ -29,7 +30,7 @@ type Image struct {
 	mu       sync.Mutex
 	at       map[uint64][]scope
 	abstract map[dwarf.Offset][]parameter
-	flows    map[uint64]*flow // by the function's entry
+	flows    map[uint64]*flow.Function // by the function's entry
 }
 
 // A scope is a function at a pc, inlined or not.
@@ -85,7 +86,7 @@ func Open(f, debug *elf.File, entry func(pc uint64) (Entry, bool), name func(pc 
 	}
 	im := &Image{file: f, entry: entry, data: data, name: name, types: types, table: table, addrs: section(".debug_addr"),
 		lists: [2][]byte{section(".debug_loc"), section(".debug_loclists")},
-		at:    make(map[uint64][]scope), abstract: make(map[dwarf.Offset][]parameter), flows: make(map[uint64]*flow)}
+		at:    make(map[uint64][]scope), abstract: make(map[dwarf.Offset][]parameter), flows: make(map[uint64]*flow.Function)}
 	for _, s := range []string{".debug_addr", ".debug_rnglists", ".debug_str_offsets", ".debug_line_str"} {
 		if b := section(s); b != nil && data.AddSection(s, b) != nil {
 			return nil
@@ -143,8 +144,8 @@ func (im *Image) constant(addr, n uint64) ([]byte, bool) {
 }
 
 // argument evaluates a parameter, which the function gets in its homes, if these are known: where
-// DWARF says that it is, or else what the function was called with. Of a location list the pieces of
-// a value may be of different times, and are believed only if that is known not to be so.
+// DWARF says that it is, or else what the function was called with. Of a location list the pieces
+// of a value may be of different times, and are believed only if that is known not to be so.
 func (im *Image) argument(s *scope, p *parameter, homes []home, f *Frame) lookup.Argument {
 	a := lookup.Argument{Name: p.name}
 	t, err := im.data.Type(p.typ)
@@ -167,8 +168,8 @@ func (im *Image) argument(s *scope, p *parameter, homes []home, f *Frame) lookup
 	return a
 }
 
-// located evaluates a parameter where DWARF says that it is. lacking is set if it is in memory that the
-// trace does not carry.
+// located evaluates a parameter where DWARF says that it is. lacking is set if it is in memory that
+// the trace does not carry.
 func (im *Image) located(s *scope, p *parameter, t dwarf.Type, f *Frame) (text string, known, lacking bool) {
 	expr, ok := p.expr, p.expr != nil
 	if !ok && p.list >= 0 {

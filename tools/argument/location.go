@@ -139,10 +139,11 @@ func (l *lists) before5(c *elf.Cursor, yield func(entry) bool) {
 	}
 }
 
-// inPieces reports whether a list has an entry of pieces. The compiler's optimizer writes all entries
-// of a variable so, if any; where one has none, -N has kept the whole value in memory.
+// inPieces reports whether a list has an entry of pieces. The compiler's optimizer writes all
+// entries of a variable so, if any; where one has none, -N has kept the whole value in memory.
 //
-// Source: Go 1.26, cmd/compile/internal/ssa, debug.go (BuildFuncDebugNoOptimized, writePendingEntry).
+// Source: Go 1.26, cmd/compile/internal/ssa, debug.go (BuildFuncDebugNoOptimized,
+// writePendingEntry).
 func (l *lists) inPieces(off uint64, f *Frame) bool {
 	for e := range l.entries(off) {
 		if all, ok := pieces(e.expr, f); ok && all[0].size != 0 {
@@ -298,8 +299,8 @@ func (l *lists) keep(all []piece, list uint64, f *Frame) {
 	}
 }
 
-// survive moves those pieces of a value that were in registers before a call to where they are behind
-// it: no register survives one, so that is memory, to which they were written before.
+// survive moves those pieces of a value that were in registers before a call to where they are
+// behind it: no register survives one, so that is memory, to which they were written before.
 func (l *lists) survive(all []piece, list uint64, f *Frame) {
 	if f.Behind == 0 {
 		return

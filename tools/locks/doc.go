@@ -13,8 +13,8 @@
 //	Program.Spins  whether a goroutine that runs is in a loop that only waits
 //
 // The code does not name the function of a call through an interface, a method value or a closure.
-// The word that led there is an expression too: where a frame or its callers still have it, the function
-// is gone through once more with the functions that were called.
+// The word that led there is an expression too: where a frame or its callers still have it, the
+// function is gone through once more with the functions that were called.
 //
 // What is not certain is said to be so: a lock that only some of the ways take (Held.Must), an
 // address that the frame has not kept, a lock behind whose taking something was called that is not
@@ -28,11 +28,7 @@
 // In the order of reading:
 //
 //	locks.go     a program, a point in it, what is held there
-//	value.go     what a register holds, as an expression
-//	state.go     what is known before an instruction
-//	function.go  a function's instructions and blocks
-//	flow.go      the way through a function
-//	step.go      what an instruction writes
+//	function.go  what is known of locks before an instruction
 //	events.go    which instructions take and give back a lock
 //	summary.go   calls of functions that do it for their caller
 //	operations.go  channels, groups, conditions: what a frame may still come to

@@ -4,11 +4,13 @@ import (
 	"strings"
 
 	"golang.org/x/arch/x86/x86asm"
+
+	"github.com/zeroframe/zeroframe/tools/flow"
 )
 
 // Which instructions take and give back a lock. The compiler inlines the short way of Mutex.Lock,
 // RLock and their counterparts: one instruction with a LOCK prefix, and a call of the long way
-// behind it. The pc table says of which function an inlined instruction is.
+// after it. The pc table says of which function an inlined instruction is.
 
 // Mode is the way in which a lock is held.
 type Mode uint8
@@ -61,7 +63,7 @@ const (
 	readerCount = 16
 )
 
-// slow are the long ways behind an inlined instruction: they return with the lock, and while they
+// slow are the long ways after an inlined instruction: they return with the lock, and while they
 // run it is not held. The value is where the argument points to in the lock.
 var slow = map[string]action{
 	"internal/sync.(*Mutex).lockSlow": {},
@@ -82,108 +84,100 @@ func primitive(name string) bool {
 		strings.HasPrefix(name, "sync.(*Mutex)") || strings.HasPrefix(name, "sync.runtime_")
 }
 
-// pre does what in does to locks before it ends: a call that waits for a lock does not hold it.
-func (p *Program) pre(f *function, s *state, in *inst) {
+// Before does what in does to locks before it ends: a call that waits for a lock does not hold it.
+func (f *function) Before(s *flow.State, in *flow.Inst) {
 	if in.Op != x86asm.CALL {
 		return
 	}
-	to, _ := p.callee(f, s, in)
-	if p.name(to) == "runtime.deferreturn" {
+	to, _ := f.callee(s, in)
+	name, held := f.p.Name(to), of(s).held
+	if name == "runtime.deferreturn" {
 		// It runs what was deferred, which is taken to give back what is held.
-		clear(s.held)
+		clear(held)
 		return
 	}
-	act, ok := slow[p.name(to)]
+	act, ok := slow[name]
 	if !ok {
 		return
 	}
-	addr := f.add(s.regs[0], -act.off)
-	var last hold
-	for h := range s.held {
-		if h.mode == act.mode && h.addr == addr && h.at < in.pc && h.at > last.at {
-			last = h
-		}
-	}
-	if last.at == 0 { // the address was computed twice: it is the one just before
-		for h := range s.held {
-			if h.mode == act.mode && h.at < in.pc && in.pc-h.at < shortWay && h.at > last.at {
+	latest := func(fits func(h hold) bool) (last hold) {
+		for h := range held {
+			if h.mode == act.mode && h.at < in.PC && h.at > last.at && fits(h) {
 				last = h
 			}
 		}
+		return last
+	}
+	addr := f.Add(s.Reg(0), -act.off)
+	last := latest(func(h hold) bool { return h.addr == addr })
+	if last.at == 0 { // the address was computed twice: it is the one just before
+		last = latest(func(h hold) bool { return in.PC-h.at < shortWay })
 	}
 	if last.at != 0 {
-		delete(s.held, last)
-		f.short[in.pc] = last.at
+		delete(held, last)
+		f.short[in.PC] = last.at
 	}
 }
 
-// post does what is left of it once in has run. Registers are still those before it.
-func (p *Program) post(f *function, s *state, in *inst) {
+// After does what is left of it once in has run. Registers are still those before it.
+func (f *function) After(s *flow.State, in *flow.Inst) {
 	if in.Op == x86asm.CALL {
-		sp := value(0)
-		if d, ok := f.spDelta(in.pc); ok {
-			sp = f.frame(-int64(d) - 8)
+		d, _ := f.CFA(in.PC)
+		if to, known := f.callee(s, in); known {
+			f.called(s, in, to, -d)
+		} else if to, known := f.indirect(s, in); known {
+			f.called(s, in, to, -d)
 		}
-		if to, known := p.callee(f, s, in); known {
-			p.called(f, s, in, to, sp)
-		} else if to, known := p.indirect(f, s, in); known {
-			p.called(f, s, in, to, sp)
-		}
-		return
-	}
-	if in.Op != x86asm.CMPXCHG && in.Op != x86asm.XADD {
 		return
 	}
 	m, ok := in.Args[0].(x86asm.Mem)
-	if !ok {
+	if !ok || in.Op != x86asm.CMPXCHG && in.Op != x86asm.XADD {
 		return
 	}
-	act, ok := p.inlinedAt(f, in)
-	if ok && act.op == in.Op {
-		act.apply(s, f.add(f.address(s, in, m), -act.off), in.pc)
+	if act, ok := f.inlinedAt(in); ok && act.op == in.Op {
+		act.apply(s, f.Add(f.Address(s, in, m), -act.off), in.PC)
 	}
 }
 
-// called does what a call of the function at to does, at whose entry SP is sp.
-func (p *Program) called(f *function, s *state, in *inst, to uint64, sp value) {
-	name := p.name(to)
-	p.operation(f, s, in, name)
+// called does what a call of the function at to does, whose CFA is at a distance from this one's.
+func (f *function) called(s *flow.State, in *flow.Inst, to uint64, cfa int64) {
+	name := f.p.Name(to)
+	f.operation(s, in, name)
 	if act, ok := slow[name]; ok {
-		at := in.pc
-		if short, ok := f.short[in.pc]; ok {
+		at := in.PC
+		if short, ok := f.short[in.PC]; ok {
 			at = short // it is one Lock, whichever way
 		}
-		s.take(hold{act.mode, f.add(s.regs[0], -act.off), at}, true)
+		of(s).take(hold{act.mode, f.Add(s.Reg(0), -act.off), at}, true)
 	} else if act, ok := calls[name]; ok {
-		act.apply(s, s.regs[0], in.pc)
+		act.apply(s, s.Reg(0), in.PC)
 	} else if strings.HasPrefix(name, "runtime.duff") {
-		f.fill(s)
+		f.Fill(s)
 	} else if name == "runtime.newproc" {
-		p.starts(f, s, in)
+		f.starts(s, in)
 	} else {
-		p.summarize(f, s, in, to, sp)
+		f.summarize(s, in, to, cfa)
 	}
 }
 
 // starts does what a go statement does to what is held: a goroutine that gives back what it has not
 // taken, or calls what its code does not name, may do so to a lock of the one who has started it.
-func (p *Program) starts(f *function, s *state, in *inst) {
-	i, _ := f.index(in.pc)
+func (f *function) starts(s *flow.State, in *flow.Inst) {
+	i, _ := f.Index(in.PC)
 	for i--; i >= 0; i-- {
-		m, ok := f.insts[i].Args[1].(x86asm.Mem)
-		if !ok || f.insts[i].Op != x86asm.LEA || m.Base != x86asm.RIP {
+		to, ok := f.Insts[i].Pointer()
+		if !ok {
 			continue
 		}
-		to := uint64(int64(f.insts[i].next) + m.Disp)
-		if w, ok := p.constant(to); ok && p.name(to) == "" {
+		if w, ok := f.p.Constant(to); ok && f.p.Name(to) == "" {
 			to = w // of a closure without variables
 		}
-		if p.name(to) == "" {
+		if f.p.Name(to) == "" {
 			continue
 		}
-		if g := p.variant(to, nil); p.comesToLock(to, maxCalls) &&
-			(g == nil || g.atReturn == nil || len(g.atReturn.freed)+len(g.atReturn.calls) > 0) {
-			s.doubt()
+		if g := f.p.variant(to, nil); f.p.comesToLock(to, maxCalls) &&
+			(g == nil || g.atReturn == nil || len(of(g.atReturn).freed)+len(of(g.atReturn).calls) > 0) {
+			of(s).doubt(nil)
 		}
 		return
 	}
@@ -191,12 +185,12 @@ func (p *Program) starts(f *function, s *state, in *inst) {
 
 // indirect notes a call that the code does not name the function of, and returns the one that a
 // stack has told. One that it has not told may give back whatever is held.
-func (p *Program) indirect(f *function, s *state, in *inst) (uint64, bool) {
-	k, v := at(in.pc), p.get(f, s, in, in.Args[0])
-	s.calls[k], f.calls[k] = v, v
+func (f *function) indirect(s *flow.State, in *flow.Inst) (uint64, bool) {
+	k, v := at(in.PC), f.Get(s, in, in.Args[0])
+	of(s).calls[k], f.calls[k] = v, v
 	to, ok := f.targets[k]
 	if !ok && f.targets != nil {
-		s.doubt()
+		of(s).doubt(nil)
 	}
 	return to, ok
 }
@@ -208,8 +202,8 @@ type short struct {
 }
 
 // inlinedAt returns what the instruction is, by the function that it was inlined from.
-func (p *Program) inlinedAt(f *function, in *inst) (short, bool) {
-	for _, c := range p.file.Lookup(in.pc, false) {
+func (f *function) inlinedAt(in *flow.Inst) (short, bool) {
+	for _, c := range f.p.file.Lookup(in.PC, false) {
 		if strings.HasPrefix(c.Function, "sync/atomic.") || strings.HasPrefix(c.Function, "internal/runtime/atomic.") {
 			continue
 		}
@@ -218,21 +212,18 @@ func (p *Program) inlinedAt(f *function, in *inst) (short, bool) {
 		}
 		break
 	}
-	// Go 1.27 lets an instruction go by the line of the call: the long way behind it tells.
-	i, _ := f.index(in.pc)
-	for _, next := range f.insts[i+1 : min(i+10, len(f.insts))] {
-		if next.pc-in.pc > shortWay {
-			break
-		}
-		if to, ok := next.target(); ok && next.Op == x86asm.CALL {
-			act, ok := longWays[p.name(to)]
+	// Go 1.27 lets an instruction go by the line of the call: the long way after it tells.
+	i, _ := f.Index(in.PC)
+	for _, next := range f.Insts[i+1 : min(i+10, len(f.Insts))] {
+		if to, ok := next.Target(); next.PC-in.PC <= shortWay && ok && next.Op == x86asm.CALL {
+			act, ok := longWays[f.p.Name(to)]
 			return act, ok
 		}
 	}
 	return short{}, false
 }
 
-// longWays are the functions behind such an instruction.
+// longWays are the functions after such an instruction.
 var longWays = map[string]short{
 	"internal/sync.(*Mutex).lockSlow":   inlined["internal/sync.(*Mutex).Lock"],
 	"internal/sync.(*Mutex).unlockSlow": inlined["internal/sync.(*Mutex).Unlock"],
@@ -240,21 +231,19 @@ var longWays = map[string]short{
 	"sync.(*RWMutex).rUnlockSlow":       inlined["sync.(*RWMutex).RUnlock"],
 }
 
-func (a action) apply(s *state, addr value, pc uint64) {
+func (a action) apply(s *flow.State, addr value, pc uint64) {
 	if a.gives {
-		s.give(a.mode, addr, !a.maybe)
+		of(s).give(a.mode, addr, !a.maybe)
 	} else {
-		s.take(hold{a.mode, addr, pc}, !a.maybe)
+		of(s).take(hold{a.mode, addr, pc}, !a.maybe)
 	}
 }
 
 // callee returns where a call leads, if the code says so.
-func (p *Program) callee(f *function, s *state, in *inst) (uint64, bool) {
-	if to, ok := in.target(); ok {
+func (f *function) callee(s *flow.State, in *flow.Inst) (uint64, bool) {
+	if to, ok := in.Target(); ok {
 		return to, true
 	}
-	if x := f.nodes[p.get(f, s, in, in.Args[0])]; x.kind == konst {
-		return uint64(x.n), true
-	}
-	return 0, false
+	x := f.Node(f.Get(s, in, in.Args[0]))
+	return uint64(x.N), x.Kind == flow.Const
 }

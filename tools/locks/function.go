@@ -1,117 +1,184 @@
 package locks
 
 import (
-	"cmp"
+	"encoding/binary"
 	"maps"
-	"slices"
 
-	"golang.org/x/arch/x86/x86asm"
+	"github.com/zeroframe/zeroframe/tools/flow"
 )
 
-// inst is one instruction.
-type inst struct {
-	x86asm.Inst
-	pc, next uint64
-}
+type value = flow.Value
 
-// function is the code of one function with its blocks.
+// function is a function that is followed, with what it does to locks.
 type function struct {
-	name       string
-	start, end uint64
-	spDelta    func(pc uint64) (uint64, bool)
-	insts      []inst
-	leads      map[uint64]bool   // where a block begins
-	taken      map[int64]bool    // stack words whose address is computed
-	short      map[uint64]uint64 // of a call of a long way: the instruction of the short one
-	*values
-	before   map[uint64]*state   // of each block
-	atReturn *state              // nil if it never returns
-	next     map[uint64][]uint64 // of each block: the blocks that may follow
-	ops      map[uint64][]op     // by the call's address
-	calls    map[path]value      // those that name no function: where each led last
-	targets  map[path]uint64     // the functions of these, as a stack has it; nil if none was asked
-	work     int                 // see maxWork
-	failed   bool
+	*flow.Function
+	p        *Program
+	short    map[uint64]uint64      // of a call of a long way: the instruction of the short one
+	atReturn *flow.State            // nil if it never returns
+	ops      map[uint64][]Operation // by the call's address
+	calls    map[path]value         // those that name no function: where each led last
+	targets  map[path]uint64        // the functions of these, as a stack has it; nil if none was asked
 }
 
-// maxCode bounds the code of a function that is looked at, in bytes.
-const maxCode = 256 << 10
+// A hold is a lock that was taken: in which way, where, by which instruction.
+type hold struct {
+	mode Mode
+	addr value
+	at   uint64
+}
 
-// read decodes a function.
-func (p *Program) read(pc uint64) *function {
-	g, ok := p.file.GoFunc(pc)
-	if !ok || g.End-g.Entry > maxCode {
-		return nil
+// path is where a call stands: its address and, before it, those of the calls that lead to its
+// function, each as eight bytes.
+type path string
+
+func at(pc uint64) path { return path(binary.BigEndian.AppendUint64(nil, pc)) }
+
+// state is what is known of locks before an instruction.
+type state struct {
+	held  map[hold]bool  // taken and not given back: on each way here, or on some
+	freed map[hold]bool  // given back without being taken here; hold.at is 0
+	calls map[path]value // calls that name no function, on some way here: where they led
+}
+
+func newState() *state {
+	return &state{make(map[hold]bool), make(map[hold]bool), make(map[path]value)}
+}
+
+// of returns what is known of locks in a state.
+func of(s *flow.State) *state { return s.More.(*state) }
+
+// Clone, Replace and Join make it a flow.More.
+func (s *state) Clone() flow.More {
+	return &state{maps.Clone(s.held), maps.Clone(s.freed), maps.Clone(s.calls)}
+}
+
+func (s *state) Replace(by func(value) value) {
+	for n, v := range s.calls {
+		s.calls[n] = by(v)
 	}
-	if f := p.decoded[g.Entry]; f != nil {
-		return f
-	}
-	text := p.bytes(g.Entry, g.End)
-	f := &function{name: g.Name, start: g.Entry, end: g.End, spDelta: g.SPDelta,
-		leads: map[uint64]bool{g.Entry: true}}
-	for at := g.Entry; at < g.Entry+uint64(len(text)); {
-		x, err := x86asm.Decode(text[at-g.Entry:], 64)
-		if err != nil || x.Len == 0 {
-			if text[at-g.Entry] == 0xcc {
-				break // padding
+	for _, m := range []map[hold]bool{s.held, s.freed} {
+		for h, must := range m {
+			if v := by(h.addr); v != h.addr {
+				delete(m, h)
+				h.addr = v
+				m[h] = must
 			}
-			// What x86asm does not know writes anything.
-			x = x86asm.Inst{Len: 1}
-			if n := p.length(at); n > 0 {
-				x.Len = n
+		}
+	}
+}
+
+func (s *state) Join(more flow.More) (changed bool) {
+	in := more.(*state)
+	// A lock that each way has taken, elsewhere, is taken on each way.
+	for h, must := range s.held {
+		if _, both := in.held[h]; both || !must || h.addr == 0 {
+			continue
+		}
+		for k, must := range in.held {
+			if _, both := s.held[k]; !both && must && k.mode == h.mode && k.addr == h.addr {
+				one := h
+				one.at = min(h.at, k.at)
+				delete(in.held, k)
+				in.held[one] = true
+				if one != h {
+					delete(s.held, h)
+					s.held[one] = true
+					changed = true
+				}
+				break
 			}
 		}
-		f.insts = append(f.insts, inst{x, at, at + uint64(x.Len)})
-		at += uint64(x.Len)
 	}
-	for i := range f.insts {
-		in := &f.insts[i]
-		if to, ok := in.target(); ok && in.Op != x86asm.CALL && f.holds(to) {
-			f.leads[to] = true
+	union := func(have, now map[hold]bool) {
+		for h, must := range have {
+			if must && !now[h] {
+				have[h] = false
+				changed = true
+			}
 		}
-		if in.branches() {
-			f.leads[in.next] = true
+		for h := range now {
+			if _, ok := have[h]; !ok {
+				have[h] = false
+				changed = true
+			}
 		}
 	}
-	p.decoded[g.Entry] = f
-	return f
-}
-
-// fresh returns the function to be gone through with these targets.
-func (f *function) fresh(targets map[path]uint64) *function {
-	c := *f
-	c.leads, c.targets = maps.Clone(f.leads), targets
-	c.taken, c.short, c.values = make(map[int64]bool), make(map[uint64]uint64), newValues()
-	return &c
-}
-
-func (f *function) holds(pc uint64) bool { return pc-f.start < f.end-f.start }
-
-// index returns the number of the instruction at pc.
-func (f *function) index(pc uint64) (int, bool) {
-	return slices.BinarySearchFunc(f.insts, pc, func(i inst, pc uint64) int { return cmp.Compare(i.pc, pc) })
-}
-
-// target returns where a direct call or jump leads.
-func (i *inst) target() (uint64, bool) {
-	if rel, ok := i.Args[0].(x86asm.Rel); ok {
-		return i.next + uint64(int64(rel)), true
+	union(s.held, in.held)
+	union(s.freed, in.freed)
+	for n, v := range in.calls {
+		have, ok := s.calls[n]
+		if ok && have != v {
+			v = 0
+		}
+		changed = changed || !ok || have != v
+		s.calls[n] = v
 	}
-	return 0, false
+	return changed
 }
 
-// branches reports whether another instruction than the next may follow.
-func (i *inst) branches() bool {
-	switch i.Op {
-	case x86asm.JMP, x86asm.RET, x86asm.UD2, x86asm.INT, x86asm.HLT:
-		return true
+// doubt makes those locks that are held uncertain for which that is true.
+func (s *state) doubt(which func(h hold) bool) {
+	for h := range s.held {
+		if which == nil || which(h) {
+			s.held[h] = false
+		}
 	}
-	return i.conditional()
 }
 
-func (i *inst) conditional() bool {
-	if _, ok := i.Args[0].(x86asm.Rel); !ok {
-		return false
+// take notes that a lock is held from now on.
+func (s *state) take(h hold, must bool) {
+	s.held[h] = must
+	if must {
+		delete(s.freed, hold{h.mode, h.addr, 0})
 	}
-	return i.Op != x86asm.CALL && i.Op != x86asm.JMP
+}
+
+// give notes that a lock is given back. Of several read locks of one mutex, one.
+func (s *state) give(mode Mode, addr value, must bool) {
+	found := false
+	var last hold
+	for h := range s.held {
+		if h.mode != mode || h.addr != addr || addr == 0 {
+			continue
+		}
+		if mode == Write {
+			s.drop(h, must)
+		} else if h.at > last.at {
+			last = h
+		}
+		found = true
+	}
+	switch {
+	case last.at != 0:
+		s.drop(last, must)
+	case !found:
+		s.freed[hold{mode, addr, 0}] = must
+	}
+}
+
+func (s *state) drop(h hold, must bool) {
+	if must {
+		delete(s.held, h)
+	} else {
+		s.held[h] = false
+	}
+}
+
+// Begin, Before, After and Return make the function a flow.Hooks.
+func (f *function) Begin(*flow.Function) flow.More {
+	f.atReturn, f.ops, f.calls = nil, make(map[uint64][]Operation), make(map[path]value)
+	return newState()
+}
+
+func (f *function) Return(s *flow.State, in *flow.Inst) {
+	if to, ok := in.Target(); ok { // a tail call
+		if d, ok := f.CFA(in.PC); ok {
+			f.called(s, in, to, 8-d)
+		}
+	}
+	if f.atReturn == nil {
+		f.atReturn = s.Clone()
+	} else {
+		f.Join(f.atReturn, s, ^uint64(0))
+	}
 }

@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 
 	"github.com/zeroframe/zeroframe/tools/code"
+	"github.com/zeroframe/zeroframe/tools/flow"
 	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
@@ -21,9 +23,9 @@ type Program struct {
 	file     image
 	readOnly []code.Segment
 	names    map[uint64]string
-	funcs    map[variant]*function // nil while it is gone through, or if it cannot be
-	decoded  map[uint64]*function  // by entry, whether gone through or not
-	reaches  map[uint64]reach      // functions that may come to a lock
+	funcs    map[variant]*function     // nil while it is gone through, or if it cannot be
+	decoded  map[uint64]*flow.Function // by entry, whether gone through or not
+	reaches  map[uint64]reach          // functions that may come to a lock
 }
 
 // image is what is asked of the file.
@@ -35,7 +37,7 @@ type image interface {
 
 func newProgram(file image) *Program {
 	return &Program{file: file, names: make(map[uint64]string), funcs: make(map[variant]*function),
-		decoded: make(map[uint64]*function), reaches: make(map[uint64]reach)}
+		decoded: make(map[uint64]*flow.Function), reaches: make(map[uint64]reach)}
 }
 
 // New returns the Program of a file. It is an error if the file is not for the 64-bit x86, is
@@ -64,20 +66,8 @@ func New(file *symbol.File) (*Program, error) {
 	return p, nil
 }
 
-func (p *Program) bytes(lo, hi uint64) []byte {
-	b, _ := p.file.BytesAt(lo, hi-lo)
-	return b
-}
-
-// length returns the length of an instruction that x86asm does not know.
-func (p *Program) length(pc uint64) int {
-	b, _ := p.file.BytesAt(pc, 16)
-	i := code.Decode(b)
-	return int(i.Len)
-}
-
-// name returns the name of the function that begins at pc, or "". Assembly's suffix is cut off.
-func (p *Program) name(pc uint64) string {
+// Name returns the name of the function that begins at pc, or "". Assembly's suffix is cut off.
+func (p *Program) Name(pc uint64) string {
 	if n, ok := p.names[pc]; ok {
 		return n
 	}
@@ -87,6 +77,34 @@ func (p *Program) name(pc uint64) string {
 	}
 	p.names[pc] = n
 	return n
+}
+
+// Length returns that of an instruction.
+func (p *Program) Length(text []byte) int { return int(code.Decode(text).Len) }
+
+// Constant returns a word of the file's read-only data.
+func (p *Program) Constant(addr uint64) (uint64, bool) {
+	for _, s := range p.readOnly {
+		if off, n := addr-s.Addr, uint64(len(s.Bytes)); off < n && n-off >= 8 {
+			return binary.LittleEndian.Uint64(s.Bytes[off:]), true
+		}
+	}
+	return 0, false
+}
+
+// read decodes the function that pc is in; nil if there is none.
+func (p *Program) read(pc uint64) *flow.Function {
+	g, ok := p.file.GoFunc(pc)
+	if !ok {
+		return nil
+	}
+	f, ok := p.decoded[g.Entry]
+	if !ok {
+		text, _ := p.file.BytesAt(g.Entry, g.End-g.Entry)
+		f = flow.Read(p, g.Name, g.Entry, g.End, text, g.SPDelta)
+		p.decoded[g.Entry] = f
+	}
+	return f
 }
 
 // variant is a function with the targets of calls that its code does not name.
@@ -114,15 +132,15 @@ func (p *Program) variant(pc uint64, targets map[path]uint64) *function {
 		return f
 	}
 	p.funcs[v] = nil
-	if f = p.read(pc); f == nil {
+	code := p.read(pc)
+	if code == nil {
 		return nil
 	}
-	f = f.fresh(targets)
-	if p.run(f); f.failed {
-		return nil
+	f = &function{Function: code.Fresh(), p: p, short: make(map[uint64]uint64), targets: targets}
+	if f.Run(f) {
+		p.funcs[v] = f
 	}
-	p.funcs[v] = f
-	return f
+	return p.funcs[v]
 }
 
 // Held is a lock that a frame has taken and not given back when it stands at a pc.
@@ -149,8 +167,8 @@ type Point struct {
 	View
 	p    *Program
 	f    *function
-	s    *state
-	call *inst // at which it stands
+	s    *flow.State
+	call *flow.Inst // at which it stands
 }
 
 // View is what is known of a frame besides its pc. Context: host.
@@ -175,7 +193,7 @@ func (p *Program) At(pc uint64, ret bool, view View) (*Point, error) {
 			return q, err
 		}
 		found := q.targets()
-		for k := range q.s.calls {
+		for k := range of(q.s).calls {
 			_, ok := found[k]
 			q.Open = q.Open || !ok
 		}
@@ -191,14 +209,14 @@ func (p *Program) At(pc uint64, ret bool, view View) (*Point, error) {
 	return q, err
 }
 
-// targets returns where those calls lead that the code does not name. One that the frame has made is
-// known by the pointer of that time; one that it has not, by what is there now.
+// targets returns where those calls lead that the code does not name. One that the frame has made
+// is known by the pointer of that time; one that it has not, by what is there now.
 func (q *Point) targets() map[path]uint64 {
 	found := make(map[path]uint64)
-	for _, m := range []map[path]value{q.f.calls, q.s.calls} {
+	for _, m := range []map[path]value{q.f.calls, of(q.s).calls} {
 		for k, v := range m {
 			delete(found, k)
-			if to, ok := q.eval(v, 0); ok && q.p.name(to) != "" {
+			if to, ok := q.eval(v, 0); ok && q.p.Name(to) != "" {
 				found[k] = to
 			}
 		}
@@ -211,10 +229,10 @@ func (q *Point) target() (uint64, bool) {
 	if q == nil || q.call == nil || q.call.Op != x86asm.CALL {
 		return 0, false
 	}
-	if to, ok := q.call.target(); ok {
+	if to, ok := q.call.Target(); ok {
 		return to, true
 	}
-	return q.eval(q.p.get(q.f, q.s, q.call, q.call.Args[0]), 0)
+	return q.eval(q.f.Get(q.s, q.call, q.call.Args[0]), 0)
 }
 
 func (p *Program) point(pc uint64, ret bool, targets map[path]uint64, view View) (*Point, error) {
@@ -229,56 +247,34 @@ func (p *Program) point(pc uint64, ret bool, targets map[path]uint64, view View)
 	if f == nil {
 		return nil, fmt.Errorf("the code at %#x cannot be followed", pc)
 	}
-	if to, ok := view.Caller.target(); !ok || to != f.start {
+	if to, ok := view.Caller.target(); !ok || to != f.Start {
 		view.Caller = nil // it has called another one, such as a wrapper that jumps here
 	}
-	if primitive(f.name) {
-		return &Point{View: view, p: p, f: f, s: &state{slots: map[int64]value{}}}, nil
+	if primitive(f.Name) {
+		return &Point{View: view, p: p, f: f, s: &flow.State{More: newState()}}, nil
 	}
-	i, ok := f.index(at)
-	if !ok {
-		i-- // in the middle of the call
-	}
-	if i < 0 {
-		return nil, fmt.Errorf("the code at %#x cannot be followed", pc)
-	}
-	stop := f.insts[i].pc
-	start := uint64(0)
-	for pc := range f.before {
-		if pc <= stop && pc >= start {
-			start = pc
-		}
-	}
-	s := f.before[start].clone()
-	whole := false
-	p.block(f, s, start, stop, func(uint64) { whole = true })
-	if whole || f.leads[stop] && start != stop {
+	s, in, block := f.At(at)
+	if s == nil {
 		return nil, fmt.Errorf("the code at %#x is never reached", pc)
 	}
-	q := &Point{Held: list(s.held), Freed: list(s.freed), Later: f.later(start, stop), View: view, p: p, f: f, s: s}
+	q := &Point{Held: list(of(s).held), Freed: list(of(s).freed), Later: f.later(block, in.PC), View: view, p: p, f: f, s: s}
 	if ret {
-		q.call = &f.insts[i]
+		q.call = in
 	}
 	return q, nil
 }
 
-// open reports whether a call that names no function stands in the code before the instruction that has at
-// in it.
+// open reports whether a call that names no function stands in the code before the instruction that
+// has at in it.
 func (p *Program) open(at uint64) bool {
 	f := p.read(at)
 	if f == nil {
 		return true
 	}
-	for i := range f.insts {
-		in := &f.insts[i]
-		if in.next > at {
-			break
-		}
-		if _, direct := in.target(); in.Op == x86asm.CALL && !direct {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.Insts, func(in flow.Inst) bool {
+		_, direct := in.Target()
+		return in.Next <= at && in.Op == x86asm.CALL && !direct
+	})
 }
 
 func list(m map[hold]bool) []Held {
@@ -302,50 +298,52 @@ func (q *Point) eval(v value, depth int) (uint64, bool) {
 	if depth > maxDepth || v == 0 {
 		return 0, false
 	}
-	x := q.f.nodes[v]
-	switch x.kind {
-	case konst:
-		return uint64(x.n), true
-	case frame:
-		return q.SP + uint64(x.n), true
+	x := q.f.Node(v)
+	switch x.Kind {
+	case flow.Const:
+		return uint64(x.N), true
+	case flow.Frame:
+		return q.cfa(x.N), true
 	}
-	// A stack word that holds it, or it with something added.
-	base, off := q.f.base(v)
+	// A register or a word of the frame that holds it, or it with something added.
+	base, off := q.f.Base(v)
 	for n, w := range q.Registers {
-		if b, o := q.f.base(q.s.regs[n]); b == base && b != 0 {
+		if b, o := q.f.Base(q.s.Reg(n)); b == base {
 			return w + uint64(off-o), true
 		}
 	}
-	for _, n := range slices.Sorted(maps.Keys(q.s.slots)) {
-		b, o := q.f.base(q.s.slots[n])
-		if b != base || b == 0 || q.f.taken[n] {
-			continue
-		}
-		if w, ok := q.Word(q.SP + uint64(n)); ok {
-			return w + uint64(off-o), true
+	for _, at := range slices.Sorted(maps.Keys(q.s.Slots)) {
+		c := q.s.Slots[at]
+		if b, o := q.f.Base(c.Value); b == base && c.Bytes == 8 && !q.f.Pointed(at, 1) {
+			if w, ok := q.Word(q.cfa(at)); ok {
+				return w + uint64(off-o), true
+			}
 		}
 	}
-	switch x.kind {
-	case entry:
+	switch x.Kind {
+	case flow.Entry:
 		if q.Caller != nil {
-			return q.Caller.eval(q.Caller.s.regs[x.n], depth+1)
+			return q.Caller.eval(q.Caller.s.Reg(int(x.N)), depth+1)
 		}
-	case add:
-		w, ok := q.eval(x.a, depth+1)
-		return w + uint64(x.n), ok
-	case indexed:
-		a, ok := q.eval(x.a, depth+1)
-		b, ok2 := q.eval(x.b, depth+1)
-		return a + b*uint64(x.n), ok && ok2
-	case mem:
-		if y := q.f.nodes[x.a]; y.kind == frame {
-			if _, over := q.s.slots[y.n]; over || q.f.taken[y.n] {
+	case flow.Add:
+		w, ok := q.eval(x.A, depth+1)
+		return w + uint64(x.N), ok
+	case flow.Indexed:
+		a, ok := q.eval(x.A, depth+1)
+		b, ok2 := q.eval(x.B, depth+1)
+		return a + b*uint64(x.N), ok && ok2
+	case flow.Mem:
+		if y := q.f.Node(x.A); y.Kind == flow.Frame {
+			if _, over := q.s.Slots[y.N]; over || q.f.Pointed(y.N, 1) {
 				return 0, false // it holds something else by now
 			}
 		}
-		if a, ok := q.eval(x.a, depth+1); ok {
+		if a, ok := q.eval(x.A, depth+1); ok {
 			return q.Word(a)
 		}
 	}
 	return 0, false
 }
+
+// cfa returns the address at a distance from the CFA.
+func (q *Point) cfa(n int64) uint64 { return q.SP + 8 + uint64(n) }

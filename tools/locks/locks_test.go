@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/arch/x86/x86asm"
 
+	"github.com/zeroframe/zeroframe/tools/code"
+	"github.com/zeroframe/zeroframe/tools/flow"
 	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
@@ -57,12 +59,12 @@ func TestHeld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			f := p.variant(file.Named("main." + name)[0].Start, nil)
-			for i := range f.insts {
-				to, _ := f.insts[i].target()
-				if f.insts[i].Op != x86asm.CALL || p.name(to) != "main.here" {
+			for i := range f.Insts {
+				to, _ := f.Insts[i].Target()
+				if f.Insts[i].Op != x86asm.CALL || p.Name(to) != "main.here" {
 					continue
 				}
-				q, err := p.At(f.insts[i].next, true, View{Word: word})
+				q, err := p.At(f.Insts[i].Next, true, View{Word: word})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -139,7 +141,7 @@ func FuzzCode(f *testing.F) {
 			}
 		}
 		frame := Frame{PC: testStart, StackLow: 0x100, StackHigh: 0x1000}
-		frame.Regs[regSP], frame.Known[regSP] = 0x800, true
+		frame.Regs[flow.SP], frame.Known[flow.SP] = 0x800, true
 		p.Spins(frame, func(addr uint64, b []byte) bool { clear(b); return addr < 1<<20 })
 	})
 }
@@ -170,5 +172,16 @@ func TestSpins(t *testing.T) {
 				t.Errorf("%v, reads %s, want %v, %s", spins, got, c.spins, c.reads)
 			}
 		})
+	}
+}
+
+// TestConstant: a word is in the read-only data with all of its bytes, or not at all.
+func TestConstant(t *testing.T) {
+	p := newProgram(bytesImage{})
+	p.readOnly = []code.Segment{{Addr: 0x1000, Bytes: make([]byte, 100)}}
+	for addr, want := range map[uint64]bool{0xfff: false, 0x1000: true, 0x105c: true, 0x105d: false, 1<<64 - 8: false, 1<<64 - 1: false} {
+		if _, ok := p.Constant(addr); ok != want {
+			t.Errorf("at %#x: %v; want %v", addr, ok, want)
+		}
 	}
 }

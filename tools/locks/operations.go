@@ -3,6 +3,8 @@ package locks
 import (
 	"maps"
 	"slices"
+
+	"github.com/zeroframe/zeroframe/tools/flow"
 )
 
 // What ends the wait of another goroutine, besides an unlock: an operation on a channel, a group
@@ -15,12 +17,6 @@ type Operation struct {
 	// At is the address of the call, which may be in a function that the frame's calls.
 	At   uint64
 	addr value
-}
-
-type op struct {
-	what string
-	addr value
-	at   uint64
 }
 
 // operations are the functions, with the register of the argument and where it points to in the
@@ -48,65 +44,50 @@ var operations = map[string]struct {
 // condNotify is where sync.Cond has its list, from sync/cond.go: behind L and nothing else.
 const condNotify = 16
 
-// Registers of arguments.
-const (
-	argB = 3 // RBX, the second
-	argD = 7 // RDI, the fourth
-	argE = 6 // RSI, the fifth
-)
-
 // operation notes an operation that in calls.
-func (p *Program) operation(f *function, s *state, in *inst, name string) {
+func (f *function) operation(s *flow.State, in *flow.Inst, name string) {
 	o := operations[name]
-	addr := f.add(s.regs[o.reg], -o.off)
-	f.ops[in.pc] = nil
+	addr := f.Add(s.Reg(o.reg), -o.off)
+	f.ops[in.PC] = nil
+	argument := func(n int) flow.Node { return f.Node(s.Reg(flow.Arguments[n])) }
 	switch o.what {
 	case "":
 	case "Add":
-		if n := f.nodes[s.regs[argB]]; n.kind == konst && n.n < 0 {
-			f.ops[in.pc] = []op{{"Done", addr, in.pc}}
+		if n := argument(1); n.Kind == flow.Const && n.N < 0 {
+			f.ops[in.PC] = []Operation{{"Done", in.PC, addr}}
 		}
 	case "select":
 		// selectgo(cases, order, pc0, sends, receives, block): a case is a channel and an element.
-		cases, sends, receives := f.nodes[addr], f.nodes[s.regs[argD]], f.nodes[s.regs[argE]]
-		if cases.kind != frame || sends.kind != konst || receives.kind != konst || sends.n+receives.n > 1<<16 {
+		cases, sends, receives := f.Node(addr), argument(3), argument(4)
+		if cases.Kind != flow.Frame || sends.Kind != flow.Const || receives.Kind != flow.Const || sends.N+receives.N > 1<<16 {
 			return
 		}
-		for i := range sends.n + receives.n {
+		for i := range sends.N + receives.N {
 			what := "send"
-			if i >= sends.n {
+			if i >= sends.N {
 				what = "receive"
 			}
-			f.ops[in.pc] = append(f.ops[in.pc], op{what, s.slot(f.values, cases.n+i*16), in.pc})
+			f.ops[in.PC] = append(f.ops[in.PC], Operation{what, in.PC, f.Load(s, f.Frame(cases.N+i*16))})
 		}
 	default:
-		f.ops[in.pc] = []op{{o.what, addr, in.pc}}
+		f.ops[in.PC] = []Operation{{o.what, in.PC, addr}}
 	}
 }
 
-// later lists the operations behind the instruction at stop, which is in the block at start.
-func (f *function) later(start, stop uint64) []Operation {
+// later lists the operations after the instruction at stop, which is in the block at start.
+func (f *function) later(start, stop uint64) (list []Operation) {
 	seen := make(map[uint64]bool)
+	ends := append(slices.Sorted(maps.Keys(f.Leads)), f.End)
 	var visit func(block, from uint64)
-	var list []Operation
-	ends := slices.Sorted(maps.Keys(f.leads))
 	visit = func(block, from uint64) {
-		i, found := slices.BinarySearch(ends, block)
-		if found {
-			i++
-		}
-		end := f.end
-		if i < len(ends) {
-			end = ends[i]
-		}
+		i, _ := slices.BinarySearch(ends, block+1)
+		end := ends[min(i, len(ends)-1)]
 		for pc, ops := range f.ops {
 			if pc > from && pc < end || pc == from && from == block {
-				for _, o := range ops {
-					list = append(list, Operation{o.what, o.at, o.addr})
-				}
+				list = append(list, ops...)
 			}
 		}
-		for _, to := range f.next[block] {
+		for _, to := range f.Nexts[block] {
 			if !seen[to] {
 				seen[to] = true
 				visit(to, to)
@@ -127,5 +108,5 @@ func (q *Point) Argument() (uint64, bool) {
 	if q.f == nil {
 		return 0, false
 	}
-	return q.eval(q.f.entry(0), 0)
+	return q.eval(q.f.Entry(0), 0)
 }

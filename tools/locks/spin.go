@@ -2,8 +2,11 @@ package locks
 
 import (
 	"slices"
+	"strings"
 
 	"golang.org/x/arch/x86/x86asm"
+
+	"github.com/zeroframe/zeroframe/tools/flow"
 )
 
 // A goroutine that runs may still wait: in a loop that reads a variable until another goroutine
@@ -15,9 +18,9 @@ import (
 // Frame is where a goroutine goes on: its pc and what is known of its registers.
 type Frame struct {
 	PC   uint64
-	Regs [numRegs]uint64 // by x86's numbers: AX, CX, DX, BX, SP, BP, SI, DI, R8 and so on
+	Regs [flow.X]uint64 // by x86's numbers: AX, CX, DX, BX, SP, BP, SI, DI, R8 and so on
 	// Known says which of them are.
-	Known [numRegs]bool
+	Known [flow.X]bool
 	// StackLow and StackHigh bound its stack.
 	StackLow, StackHigh uint64
 }
@@ -35,45 +38,35 @@ var yields = map[string]bool{
 // addresses outside of its stack that it reads in it, sorted. read reads memory.
 func (p *Program) Spins(f Frame, read func(addr uint64, b []byte) bool) (reads []uint64, spins bool) {
 	m := &machine{p: p, f: f, read: read, mem: make(map[uint64]byte)}
+	type snapshot struct {
+		f             Frame
+		writes, reads int
+	}
 	seen := make(map[uint64]snapshot)
 	for range maxSteps {
-		now := snapshot{m.f, len(m.mem), m.writes, m.reads}
-		if was, ok := seen[m.f.PC]; ok && was.f == now.f && m.writes == was.writes {
-			return loopReads(m.log[was.reads:]), true
+		if was, ok := seen[m.f.PC]; ok && was.f == m.f && m.writes == was.writes {
+			log := slices.Clone(m.log[was.reads:])
+			slices.Sort(log)
+			return slices.Compact(log), true
 		}
-		seen[m.f.PC] = now
+		seen[m.f.PC] = snapshot{m.f, m.writes, len(m.log)}
 		if !m.step() {
 			return nil, false
 		}
-		m.reads = len(m.log)
 	}
 	return nil, false
 }
 
-type snapshot struct {
-	f             Frame
-	stored        int
-	writes, reads int
-}
-
-func loopReads(log []uint64) []uint64 {
-	log = slices.Clone(log)
-	slices.Sort(log)
-	return slices.Compact(log)
-}
-
 // machine carries out instructions.
 type machine struct {
-	p      *Program
-	f      Frame
-	read   func(addr uint64, b []byte) bool
-	mem    map[uint64]byte // what was written on the stack
-	writes int             // so often a byte there became another one
-	log    []uint64        // addresses read elsewhere
-	reads  int
-	zf, sf bool
-	cf, of bool
-	flags  bool // these are known
+	p              *Program
+	f              Frame
+	read           func(addr uint64, b []byte) bool
+	mem            map[uint64]byte // what was written on the stack
+	writes         int             // so often a byte there became another one
+	log            []uint64        // addresses read elsewhere
+	zf, sf, cf, of bool
+	flags          bool // these are known
 }
 
 func (m *machine) load(addr uint64, n int) (uint64, bool) {
@@ -113,79 +106,64 @@ func (m *machine) store(addr uint64, n int, v uint64) bool {
 
 func mask(n int) uint64 { return ^uint64(0) >> (64 - 8*n) }
 
-func (m *machine) address(in *inst, x x86asm.Mem) (uint64, bool) {
-	if x.Segment == x86asm.FS || x.Segment == x86asm.GS {
-		return 0, false
-	}
-	v := uint64(x.Disp)
-	for i, r := range []x86asm.Reg{x.Base, x.Index} {
-		switch {
+// address returns that of an operand in memory.
+func (m *machine) address(in *flow.Inst, x x86asm.Mem) (v uint64, known bool) {
+	v, known = uint64(x.Disp), x.Segment != x86asm.FS && x.Segment != x86asm.GS
+	add := func(r x86asm.Reg, times uint64) {
+		switch n, size, ok := flow.Register(r); {
 		case r == 0:
-			continue
 		case r == x86asm.RIP:
-			v += in.next
-			continue
-		}
-		n, size, ok := reg(r)
-		if !ok || size != 8 || !m.f.Known[n] {
-			return 0, false
-		}
-		if i == 0 {
-			v += m.f.Regs[n]
-		} else {
-			v += m.f.Regs[n] * uint64(x.Scale)
+			v += in.Next
+		case ok && size == 8 && m.f.Known[n]:
+			v += m.f.Regs[n] * times
+		default:
+			known = false
 		}
 	}
-	return v, true
+	add(x.Base, 1)
+	add(x.Index, uint64(x.Scale))
+	return v, known
 }
 
 // size returns how many bytes an operand has.
-func (in *inst) size(a x86asm.Arg) int {
-	if _, n, ok := reg(a); ok {
+func size(in *flow.Inst, a x86asm.Arg) int {
+	if _, n, ok := flow.Register(a); ok {
 		return n
 	}
 	return in.MemBytes
 }
 
-func (m *machine) get(in *inst, a x86asm.Arg) (uint64, bool) {
+func (m *machine) get(in *flow.Inst, a x86asm.Arg) (uint64, bool) {
 	switch a := a.(type) {
 	case x86asm.Imm:
 		return uint64(a), true
 	case x86asm.Mem:
-		addr, ok := m.address(in, a)
-		if !ok {
-			return 0, false
+		if addr, ok := m.address(in, a); ok {
+			return m.load(addr, in.MemBytes)
 		}
-		return m.load(addr, in.MemBytes)
 	case x86asm.Reg:
-		n, size, ok := reg(a)
-		if !ok || !m.f.Known[n] || a >= x86asm.AH && a <= x86asm.BH {
-			return 0, false
+		n, size, ok := flow.Register(a)
+		if ok && n < flow.X && m.f.Known[n] && !flow.HighByte(a) {
+			return m.f.Regs[n] & mask(size), true
 		}
-		return m.f.Regs[n] & mask(size), true
 	}
 	return 0, false
 }
 
 // set writes an operand; known says that v is its value.
-func (m *machine) set(in *inst, a x86asm.Arg, v uint64, known bool) bool {
+func (m *machine) set(in *flow.Inst, a x86asm.Arg, v uint64, known bool) bool {
 	switch a := a.(type) {
 	case x86asm.Mem:
 		addr, ok := m.address(in, a)
 		return ok && known && in.MemBytes >= 1 && in.MemBytes <= 8 && m.store(addr, in.MemBytes, v)
 	case x86asm.Reg:
-		n, size, ok := reg(a)
-		if !ok {
-			return a >= x86asm.X0 && a <= x86asm.X15 // not looked at
+		n, size, ok := flow.Register(a)
+		if !ok || flow.HighByte(a) || n >= flow.X {
+			return ok && n >= flow.X // not looked at
 		}
-		if a >= x86asm.AH && a <= x86asm.BH {
-			return false
-		}
-		if size < 4 {
+		if v &= mask(size); size < 4 {
 			known = known && m.f.Known[n]
-			v = m.f.Regs[n]&^mask(size) | v&mask(size)
-		} else {
-			v &= mask(size)
+			v |= m.f.Regs[n] &^ mask(size)
 		}
 		if !known {
 			v = 0
@@ -202,22 +180,22 @@ func (m *machine) step() bool {
 	if f == nil {
 		return false
 	}
-	i, ok := f.index(m.f.PC)
+	i, ok := f.Index(m.f.PC)
 	if !ok {
 		return false
 	}
-	in := &f.insts[i]
-	m.f.PC = in.next
+	in := &f.Insts[i]
+	m.f.PC = in.Next
 	dst, src := in.Args[0], in.Args[1]
-	n := in.size(dst)
 	switch in.Op {
 	case x86asm.NOP, x86asm.PAUSE, x86asm.LFENCE, x86asm.MFENCE:
+		return true
 	case x86asm.MOV, x86asm.MOVZX:
 		v, known := m.get(in, src)
 		return m.set(in, dst, v, known)
 	case x86asm.MOVSX, x86asm.MOVSXD:
 		v, known := m.get(in, src)
-		if k := in.size(src); k > 0 && k < 8 {
+		if k := size(in, src); k > 0 && k < 8 {
 			v = uint64(int64(v<<(64-8*k)) >> (64 - 8*k))
 		}
 		return m.set(in, dst, v, known)
@@ -226,14 +204,16 @@ func (m *machine) step() bool {
 		v, known := m.address(in, x)
 		return m.set(in, dst, v, known)
 	case x86asm.CMP, x86asm.TEST, x86asm.ADD, x86asm.SUB, x86asm.AND, x86asm.OR, x86asm.XOR, x86asm.INC, x86asm.DEC:
-		return m.arithmetic(in, dst, src, n)
+		return m.arithmetic(in, dst, src, size(in, dst))
 	case x86asm.CMPXCHG:
+		n := size(in, dst)
 		old, ok := m.get(in, dst)
 		if !ok || !m.f.Known[0] || n == 0 || old == m.f.Regs[0]&mask(n) {
 			return false // it is exchanged, or may be
 		}
-		m.compare(m.f.Regs[0], old, n)
+		m.operate(x86asm.CMP, m.f.Regs[0], old, n)
 		m.f.Regs[0] = old
+		return true
 	case x86asm.XCHG:
 		a, ok := m.get(in, dst)
 		b, ok2 := m.get(in, src)
@@ -245,76 +225,45 @@ func (m *machine) step() bool {
 		v, ok := m.pop()
 		return ok && m.set(in, dst, v, true)
 	case x86asm.JMP:
-		m.f.PC, ok = in.target()
+		m.f.PC, ok = in.Target()
 		return ok
 	case x86asm.CALL:
-		to, ok := in.target()
-		if !ok {
-			return false
-		}
-		if yields[m.p.name(to)] {
-			for r := range m.f.Known {
-				if r != regSP && r != regBP && r != regG {
-					m.f.Regs[r], m.f.Known[r] = 0, false
-				}
-			}
-			m.flags = false
-			return true
-		}
-		if !m.push(in.next) {
-			return false
-		}
-		m.f.PC = to
+		return m.call(in)
 	case x86asm.RET:
 		m.f.PC, ok = m.pop()
 		return ok
-	default:
-		taken, ok := m.condition(in)
-		if !ok || !m.flags {
-			return false
-		}
-		if in.conditional() {
-			if taken {
-				m.f.PC, _ = in.target()
-			}
-			return true
-		}
-		v := uint64(0)
-		if taken {
-			v = 1
-		}
-		return m.set(in, dst, v, true) // SETcc
 	}
-	return true
+	return m.conditional(in)
+}
+
+// call goes on in the function that is called, or after one that only waits a little.
+func (m *machine) call(in *flow.Inst) bool {
+	to, ok := in.Target()
+	if ok && yields[m.p.Name(to)] {
+		for r := range m.f.Known {
+			if r != flow.SP && r != flow.BP && r != flow.G {
+				m.f.Regs[r], m.f.Known[r] = 0, false
+			}
+		}
+		m.flags = false
+		return true
+	}
+	m.f.PC = to
+	return ok && m.push(in.Next)
 }
 
 func (m *machine) push(v uint64) bool {
-	if !m.f.Known[regSP] {
-		return false
-	}
-	m.f.Regs[regSP] -= 8
-	return m.store(m.f.Regs[regSP], 8, v)
+	m.f.Regs[flow.SP] -= 8
+	return m.f.Known[flow.SP] && m.store(m.f.Regs[flow.SP], 8, v)
 }
 
 func (m *machine) pop() (uint64, bool) {
-	if !m.f.Known[regSP] {
-		return 0, false
-	}
-	v, ok := m.load(m.f.Regs[regSP], 8)
-	m.f.Regs[regSP] += 8
-	return v, ok
+	v, ok := m.load(m.f.Regs[flow.SP], 8)
+	m.f.Regs[flow.SP] += 8
+	return v, ok && m.f.Known[flow.SP]
 }
 
-func (m *machine) compare(a, b uint64, n int) uint64 {
-	a, b = a&mask(n), b&mask(n)
-	v := (a - b) & mask(n)
-	sign := uint64(1) << (8*n - 1)
-	m.zf, m.sf, m.cf, m.flags = v == 0, v&sign != 0, a < b, true
-	m.of = (a^b)&(a^v)&sign != 0
-	return v
-}
-
-func (m *machine) arithmetic(in *inst, dst, src x86asm.Arg, n int) bool {
+func (m *machine) arithmetic(in *flow.Inst, dst, src x86asm.Arg, n int) bool {
 	a, ok := m.get(in, dst)
 	b, ok2 := uint64(1), true
 	if in.Op != x86asm.INC && in.Op != x86asm.DEC {
@@ -326,73 +275,58 @@ func (m *machine) arithmetic(in *inst, dst, src x86asm.Arg, n int) bool {
 	if n == 0 || n > 8 {
 		return false
 	}
-	if !ok || !ok2 {
-		m.flags = false
-		if in.Op == x86asm.CMP || in.Op == x86asm.TEST {
-			return true
-		}
-		return m.set(in, dst, 0, false)
+	v, known := uint64(0), ok && ok2
+	if m.flags = m.flags && known; known {
+		v = m.operate(in.Op, a, b, n)
 	}
-	carry := m.cf
-	sign := uint64(1) << (8*n - 1)
-	var v uint64
-	switch in.Op {
-	case x86asm.CMP:
-		m.compare(a, b, n)
-		return true
-	case x86asm.SUB, x86asm.DEC:
-		v = m.compare(a, b, n)
-	case x86asm.ADD, x86asm.INC:
-		v = (a + b) & mask(n)
-		m.zf, m.sf, m.cf, m.flags = v == 0, v&sign != 0, v < a&mask(n), true
-		m.of = ^(a^b)&(a^v)&sign != 0
-	default:
-		v = a & b
-		switch in.Op {
-		case x86asm.OR:
-			v = a | b
-		case x86asm.XOR:
-			v = a ^ b
-		}
-		v &= mask(n)
-		m.zf, m.sf, m.cf, m.of, m.flags = v == 0, v&sign != 0, false, false, true
-		if in.Op == x86asm.TEST {
-			return true
-		}
-	}
-	if in.Op == x86asm.INC || in.Op == x86asm.DEC {
-		m.cf = carry
-	}
-	return m.set(in, dst, v, true)
+	return in.Op == x86asm.CMP || in.Op == x86asm.TEST || m.set(in, dst, v, known)
 }
 
-// condition returns whether the condition of a jump or SETcc holds.
-func (m *machine) condition(in *inst) (taken, ok bool) {
-	switch in.Op {
-	case x86asm.JE, x86asm.SETE:
-		return m.zf, true
-	case x86asm.JNE, x86asm.SETNE:
-		return !m.zf, true
-	case x86asm.JB, x86asm.SETB:
-		return m.cf, true
-	case x86asm.JAE, x86asm.SETAE:
-		return !m.cf, true
-	case x86asm.JBE, x86asm.SETBE:
-		return m.cf || m.zf, true
-	case x86asm.JA, x86asm.SETA:
-		return !m.cf && !m.zf, true
-	case x86asm.JL, x86asm.SETL:
-		return m.sf != m.of, true
-	case x86asm.JGE, x86asm.SETGE:
-		return m.sf == m.of, true
-	case x86asm.JLE, x86asm.SETLE:
-		return m.zf || m.sf != m.of, true
-	case x86asm.JG, x86asm.SETG:
-		return !m.zf && m.sf == m.of, true
-	case x86asm.JS, x86asm.SETS:
-		return m.sf, true
-	case x86asm.JNS, x86asm.SETNS:
-		return !m.sf, true
+// operate returns what an operation on n bytes gives, and sets the flags by it.
+func (m *machine) operate(op x86asm.Op, a, b uint64, n int) (v uint64) {
+	a, b = a&mask(n), b&mask(n)
+	carry, over := false, uint64(0) // over has the sign of an overflow
+	switch op {
+	case x86asm.CMP, x86asm.SUB, x86asm.DEC:
+		v = a - b
+		carry, over = a < b, (a^b)&(a^v)
+	case x86asm.ADD, x86asm.INC:
+		v = a + b
+		carry, over = v&mask(n) < a, ^(a^b)&(a^v)
+	case x86asm.OR:
+		v = a | b
+	case x86asm.XOR:
+		v = a ^ b
+	default:
+		v = a & b
 	}
-	return false, false
+	if op == x86asm.INC || op == x86asm.DEC {
+		carry = m.cf
+	}
+	sign := uint64(1) << (8*n - 1)
+	v &= mask(n)
+	m.zf, m.sf, m.cf, m.of, m.flags = v == 0, v&sign != 0, carry, over&sign != 0, true
+	return v
+}
+
+// conditional carries out a jump or SETcc.
+func (m *machine) conditional(in *flow.Inst) bool {
+	name := in.Op.String()
+	set := strings.HasPrefix(name, "SET")
+	less := m.sf != m.of
+	taken, ok := map[string]bool{"E": m.zf, "NE": !m.zf, "B": m.cf, "AE": !m.cf, "BE": m.cf || m.zf, "A": !m.cf && !m.zf,
+		"L": less, "GE": !less, "LE": less || m.zf, "G": !less && !m.zf, "S": m.sf, "NS": !m.sf}[strings.TrimPrefix(strings.TrimPrefix(name, "SET"), "J")]
+	switch {
+	case !ok || !m.flags || !set && !in.Conditional():
+		return false
+	case !set && taken:
+		m.f.PC, _ = in.Target()
+	case set:
+		v := uint64(0)
+		if taken {
+			v = 1
+		}
+		return m.set(in, in.Args[0], v, true)
+	}
+	return true
 }

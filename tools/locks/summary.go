@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"golang.org/x/arch/x86/x86asm"
+
+	"github.com/zeroframe/zeroframe/tools/flow"
 )
 
 // A call of a function that takes a lock and returns with it, or gives back one that it has not
@@ -14,109 +16,97 @@ import (
 // maxCalls bounds how deep calls are followed in search of locks.
 const maxCalls = 4
 
-// summarize does to s what a call of the function at to, at whose entry SP is sp, does to locks.
-func (p *Program) summarize(f *function, s *state, in *inst, to uint64, sp value) {
-	if !p.comesToLock(to, maxCalls) {
+// summarize does to s what a call of the function at to does to locks, whose CFA is at a distance
+// from this one's.
+func (f *function) summarize(s *flow.State, in *flow.Inst, to uint64, cfa int64) {
+	if !f.p.comesToLock(to, maxCalls) {
 		return
 	}
-	k := at(in.pc)
-	g := p.variant(to, f.inside(k))
-	if g == nil && !Standard(p.name(to)) {
-		s.calls[""] = 0
+	k, now := at(in.PC), of(s)
+	g := f.p.variant(to, f.inside(k))
+	if g == nil && !Standard(f.p.Name(to)) {
+		now.calls[""] = 0
 		if _, ok := f.targets[k]; ok {
-			s.doubt()
+			now.doubt(nil)
 		}
 	}
-	if g == nil || g == f || g.atReturn == nil || primitive(g.name) {
+	if g == nil || g == f || g.atReturn == nil || primitive(g.Name) {
 		return
 	}
-	t := translator{p, f, s, g, sp}
+	t := translator{f, s, g, cfa}
 	t.calls(k)
 	for _, ops := range g.ops {
 		for _, o := range ops {
-			f.ops[in.pc] = append(f.ops[in.pc], op{o.what, t.value(o.addr, 0), o.at})
+			f.ops[in.PC] = append(f.ops[in.PC], Operation{o.What, o.At, t.value(o.addr, 0)})
 		}
 	}
 	held, freed := g.leaves()
 	for _, h := range freed {
 		addr := t.value(h.addr, 0)
-		if addr == 0 {
-			// It gives back something, which may be any.
-			for have := range s.held {
-				if have.mode == h.mode {
-					s.held[have] = false
-				}
-			}
+		if addr == 0 { // it gives back something, which may be any
+			now.doubt(func(have hold) bool { return have.mode == h.mode })
 		}
-		s.give(h.mode, addr, true)
+		now.give(h.mode, addr, true)
 	}
-	for h, must := range g.atReturn.freed {
-		if must {
-			continue
-		}
-		addr := t.value(h.addr, 0)
-		for have := range s.held {
-			if have.mode == h.mode && have.addr == addr && addr != 0 {
-				s.held[have] = false
-			}
+	for h, must := range of(g.atReturn).freed {
+		if addr := t.value(h.addr, 0); !must && addr != 0 {
+			now.doubt(func(have hold) bool { return have.mode == h.mode && have.addr == addr })
 		}
 	}
 	for _, h := range held {
-		s.take(hold{h.mode, t.value(h.addr, 0), in.pc}, true)
+		now.take(hold{h.mode, t.value(h.addr, 0), in.PC}, true)
 	}
 }
 
 // leaves returns what the function takes for its caller, and what it gives back for it, on each of
-// its ways. What it does on some of them alone is not followed: most of that comes of two tests
-// of the same thing, the second of which decides whether what was locked after the first is unlocked.
+// its ways. What it does on some of them alone is not followed: most of that comes of two tests of
+// the same thing, the second of which decides whether what was locked after the first is unlocked.
 func (f *function) leaves() (held, freed []hold) {
-	for h, must := range f.atReturn.held {
-		if must {
-			held = append(held, h)
-		}
-	}
-	for h, must := range f.atReturn.freed {
-		if must {
-			freed = append(freed, h)
-		}
-	}
-	// One that is taken by one pointer and given back by another is the same, unless the code alone
-	// says where both point.
-	for i := 0; i < len(held); i++ {
-		for j, y := range freed {
-			if held[i].mode == y.mode && !(f.fixed(held[i].addr) && f.fixed(y.addr)) {
-				held, freed = slices.Delete(held, i, i+1), slices.Delete(freed, j, j+1)
-				i--
-				break
+	sure := func(m map[hold]bool) (all []hold) {
+		for h, must := range m {
+			if must {
+				all = append(all, h)
 			}
 		}
+		return all
 	}
+	held, freed = sure(of(f.atReturn).held), sure(of(f.atReturn).freed)
+	// One that is taken by one pointer and given back by another is the same, unless the code alone
+	// says where both point.
+	held = slices.DeleteFunc(held, func(h hold) bool {
+		j := slices.IndexFunc(freed, func(y hold) bool { return h.mode == y.mode && !(f.Fixed(h.addr) && f.Fixed(y.addr)) })
+		if j >= 0 {
+			freed = slices.Delete(freed, j, j+1)
+		}
+		return j >= 0
+	})
 	return held, freed
 }
 
 // translator turns the values of a function into those of its caller at the call.
 type translator struct {
-	p    *Program
 	f    *function
-	s    *state
+	s    *flow.State
 	from *function
-	sp   value // where SP stands at the callee's entry
+	cfa  int64 // of the callee, from the caller's
 }
 
 // calls notes at k what the callee has called that the code does not name.
 func (t *translator) calls(k path) {
-	if Standard(t.from.name) && !strings.HasSuffix(t.from.name, "-fm") {
+	if Standard(t.from.Name) && !strings.HasSuffix(t.from.Name, "-fm") {
 		return
 	}
-	for of, have := range map[*map[path]value]map[path]value{&t.s.calls: t.from.atReturn.calls, &t.f.calls: t.from.calls} {
+	note := func(to, have map[path]value) {
 		for inner, v := range have {
 			if v = t.value(v, 0); v == 0 || len(k+inner) > 8*maxCalls {
-				(*of)[""] = 0
+				to[""] = 0
 			} else {
-				(*of)[k+inner] = v
+				to[k+inner] = v
 			}
 		}
 	}
+	note(of(t.s).calls, of(t.from.atReturn).calls)
+	note(t.f.calls, t.from.calls)
 }
 
 // inside returns the targets of the function that is called at k; nil if none was asked.
@@ -133,38 +123,24 @@ func (f *function) inside(k path) map[path]uint64 {
 	return m
 }
 
-// fixed reports whether an expression has no part that the code does not say.
-func (f *function) fixed(v value) bool {
-	x := f.nodes[v]
-	switch x.kind {
-	case unknown, def, phi:
-		return false
-	case add, mem:
-		return f.fixed(x.a)
-	case indexed:
-		return f.fixed(x.a) && f.fixed(x.b)
-	}
-	return true
-}
-
 func (t *translator) value(v value, depth int) value {
 	if depth > maxDepth {
 		return 0
 	}
-	x := t.from.nodes[v]
-	switch x.kind {
-	case konst:
-		return t.f.konst(x.n)
-	case frame:
-		return t.f.add(t.sp, x.n)
-	case entry:
-		return t.s.regs[x.n]
-	case add:
-		return t.f.add(t.value(x.a, depth+1), x.n)
-	case indexed:
-		return t.f.indexed(t.value(x.a, depth+1), t.value(x.b, depth+1), x.n)
-	case mem:
-		return t.p.load(t.f, t.s, t.value(x.a, depth+1))
+	x := t.from.Node(v)
+	switch x.Kind {
+	case flow.Const:
+		return t.f.Const(x.N)
+	case flow.Frame:
+		return t.f.Frame(t.cfa + x.N)
+	case flow.Entry:
+		return t.s.Reg(int(x.N))
+	case flow.Add:
+		return t.f.Add(t.value(x.A, depth+1), x.N)
+	case flow.Indexed:
+		return t.f.Indexed(t.value(x.A, depth+1), t.value(x.B, depth+1), x.N)
+	case flow.Mem:
+		return t.f.Load(t.s, t.value(x.A, depth+1))
 	}
 	return 0
 }
@@ -199,7 +175,7 @@ type reach struct {
 }
 
 func (p *Program) seeLock(pc uint64, depth int) bool {
-	name := p.name(pc)
+	name := p.Name(pc)
 	switch {
 	case operations[name].what != "":
 		return true
@@ -211,24 +187,16 @@ func (p *Program) seeLock(pc uint64, depth int) bool {
 		return false
 	}
 	f := p.read(pc)
-	if f == nil {
-		return false
-	}
-	for i := range f.insts {
-		in := &f.insts[i]
-		to, direct := in.target()
+	return f != nil && slices.ContainsFunc(f.Insts, func(in flow.Inst) bool {
+		to, direct := in.Target()
 		switch {
-		case direct && (in.Op == x86asm.CALL || in.Op == x86asm.JMP && !f.holds(to)) && p.comesToLock(to, depth-1):
-			return true
+		case direct && (in.Op == x86asm.CALL || in.Op == x86asm.JMP && !f.Holds(to)):
+			return p.comesToLock(to, depth-1)
 		case !direct && in.Op == x86asm.CALL && !Standard(name):
 			return true // it may come to one
 		}
 		// The function of a closure, as a defer statement makes one.
-		if m, ok := in.Args[1].(x86asm.Mem); ok && in.Op == x86asm.LEA && m.Base == x86asm.RIP {
-			if to := uint64(int64(in.next) + m.Disp); p.name(to) != "" && p.comesToLock(to, depth-1) {
-				return true
-			}
-		}
-	}
-	return false
+		to, ok := in.Pointer()
+		return ok && p.Name(to) != "" && p.comesToLock(to, depth-1)
+	})
 }
