@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/go-delve/delve/pkg/dwarf/godwarf"
+
+	"github.com/zeroframe/zeroframe/tools/inspect"
 )
 
 // flow is what has been said of objects.
@@ -159,7 +161,7 @@ func (h *Heap) value(t godwarf.Type, b []byte, depth int) {
 	}
 	switch u := t.(type) {
 	case *godwarf.InterfaceType:
-		h.iface(under(t), word(0), word(8), depth)
+		h.iface(inspect.Plain(t), word(0), word(8), depth)
 		return
 	case *godwarf.ParametricType:
 		return // what it is depends on the dictionary
@@ -171,7 +173,7 @@ func (h *Heap) value(t godwarf.Type, b []byte, depth int) {
 		h.value(u.Type, b, depth+1)
 		return
 	}
-	switch u := under(typedefOf(t)).(type) {
+	switch u := inspect.Plain(inspect.Pointer(t)).(type) {
 	case *godwarf.FuncType:
 		h.function(word(0), depth)
 	case *godwarf.PtrType:
@@ -197,59 +199,12 @@ func (h *Heap) value(t godwarf.Type, b []byte, depth int) {
 	}
 }
 
-// typedefOf makes the typedef of a map or a channel, which DWARF has as kinds of their own.
-func typedefOf(t godwarf.Type) godwarf.Type {
-	switch u := t.(type) {
-	case *godwarf.ChanType:
-		return u.TypedefType.Type
-	case *godwarf.MapType:
-		return u.TypedefType.Type
-	}
-	return t
-}
-
 // structure follows a struct's fields, and of the runtime's own structs what they leave open.
 func (h *Heap) structure(u *godwarf.StructType, b []byte, word func(int64) uint64, depth int) {
-	name := cmp.Or(u.StructName, u.Name)
-	at := func(f string) (uint64, godwarf.Type) {
-		off, t, err := field(u, f)
-		if err != nil {
-			return 0, nil
-		}
-		return word(int64(off)), t
-	}
-	skip := ""
-	switch {
-	case strings.HasPrefix(name, "map<"):
-		// Up to eight elements the directory is the one group itself.
-		dir, t := at("dirPtr")
-		n, _ := at("dirLen")
-		table := pointee(pointee(t))
-		if n == 0 {
-			if _, groups, err := field(table, "groups.data"); err == nil {
-				h.pointTo(dir, pointee(groups), 1)
-			}
-		} else if table != nil {
-			h.pointTo(dir, pointee(t), n)
-		}
-		skip = "dirPtr"
-	case strings.HasPrefix(name, "groupReference<"):
-		data, t := at("data")
-		mask, _ := at("lengthMask")
-		h.pointTo(data, pointee(t), mask+1)
-		skip = "data"
-	case strings.HasPrefix(name, "hchan<"):
-		buf, _ := at("buf")
-		n, _ := at("dataqsiz")
-		if _, q, err := field(u, "recvq.first"); err == nil {
-			if _, elem, err := field(pointee(q), "elem"); err == nil && pointee(elem) != nil {
-				h.pointTo(buf, pointee(elem), n)
-			}
-		}
-		skip = "buf"
-	}
+	open := inspect.Leads(u, func(off uint64) uint64 { return word(int64(off)) })
+	h.pointTo(open.Addr, open.Type, open.Count)
 	for _, f := range u.Field {
-		if f.Name == skip || f.Type == nil {
+		if f.Name == open.Skip || f.Type == nil {
 			continue
 		}
 		size := f.Type.Size()
@@ -259,17 +214,6 @@ func (h *Heap) structure(u *godwarf.StructType, b []byte, word func(int64) uint6
 	}
 }
 
-// pointee is what a pointer type points to; nil if it is none.
-func pointee(t godwarf.Type) godwarf.Type {
-	if t == nil {
-		return nil
-	}
-	if p, ok := under(typedefOf(t)).(*godwarf.PtrType); ok {
-		return p.Type
-	}
-	return nil
-}
-
 // iface follows an interface, whose first word says the type: itself, or in a table.
 func (h *Heap) iface(u godwarf.Type, tab, data uint64, depth int) {
 	if tab < pageSize || data < pageSize {
@@ -277,7 +221,7 @@ func (h *Heap) iface(u godwarf.Type, tab, data uint64, depth int) {
 	}
 	if s, ok := u.(*godwarf.StructType); ok && !strings.HasSuffix(cmp.Or(s.StructName, s.Name), "eface") {
 		off := uint64(8)
-		if o, _, err := field(h.named("internal/abi.ITab"), "Type"); err == nil {
+		if o, _, err := inspect.Field(h.named("internal/abi.ITab"), "Type"); err == nil {
 			off = o
 		}
 		t, err := h.load(tab + off)
@@ -309,7 +253,7 @@ func direct(t godwarf.Type, depth int) bool {
 	case *godwarf.ChanType, *godwarf.MapType, *godwarf.FuncType:
 		return true
 	}
-	switch u := under(t).(type) {
+	switch u := inspect.Plain(t).(type) {
 	case *godwarf.PtrType, *godwarf.FuncType, *godwarf.ChanType, *godwarf.MapType:
 		return true
 	case *godwarf.StructType:

@@ -11,9 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/go-delve/delve/pkg/dwarf/godwarf"
+
+	"github.com/zeroframe/zeroframe/tools/inspect"
 )
 
 // layout is what the ELF file says.
@@ -121,53 +122,6 @@ func (l *layout) named(name string) godwarf.Type {
 	return l.typeAt(off)
 }
 
-// under returns what a type is behind its names.
-func under(t godwarf.Type) godwarf.Type {
-	for range 100 { // a chain has a few; a circle has no end
-		switch n := t.(type) {
-		case *godwarf.TypedefType:
-			t = n.Type
-		case *godwarf.QualType:
-			t = n.Type
-		case *godwarf.ParametricType:
-			t = n.TypedefType.Type
-		default:
-			return t
-		}
-	}
-	return nil
-}
-
-// structOf is a type as a struct, also of the kinds that are structs to DWARF.
-func structOf(t godwarf.Type) *godwarf.StructType {
-	switch s := under(t).(type) {
-	case *godwarf.StructType:
-		return s
-	case *godwarf.SliceType:
-		return &s.StructType
-	case *godwarf.StringType:
-		return &s.StructType
-	}
-	return nil
-}
-
-// field finds a path of fields, such as "heapStats.stats", in a type.
-func field(t godwarf.Type, path string) (off uint64, ft godwarf.Type, err error) {
-	for name := range strings.SplitSeq(path, ".") {
-		s := structOf(t)
-		if s == nil {
-			return 0, nil, fmt.Errorf("the runtime's %v has no field %s", t, path)
-		}
-		i := slices.IndexFunc(s.Field, func(f *godwarf.StructField) bool { return f.Name == name })
-		if i < 0 {
-			return 0, nil, fmt.Errorf("the runtime's %v has no field %s; this zf knows Go 1.25 to 1.27", t, path)
-		}
-		off += uint64(s.Field[i].ByteOffset)
-		t = s.Field[i].Type
-	}
-	return off, t, nil
-}
-
 // record is one structure in memory, read as a whole.
 type record struct {
 	t    godwarf.Type
@@ -197,35 +151,24 @@ func (r *record) word(path string) uint64 {
 	if r.err != nil {
 		return 0
 	}
-	off, t, err := field(r.t, path)
+	off, t, err := inspect.Field(r.t, path)
 	if err != nil {
 		r.err = err
 		return 0
 	}
-	n := uint64(t.Size())
+	var b [8]byte
+	n := min(uint64(t.Size()), 8) // of a struct the first word
 	if off+n > uint64(len(r.b)) {
 		r.err = fmt.Errorf("the runtime's %v: field %s lies outside", r.t, path)
 		return 0
 	}
-	switch b := r.b[off:]; n {
-	case 1:
-		return uint64(b[0])
-	case 2:
-		return uint64(binary.LittleEndian.Uint16(b))
-	case 4:
-		return uint64(binary.LittleEndian.Uint32(b))
-	default:
-		if len(b) < 8 {
-			r.err = fmt.Errorf("the runtime's %v: field %s lies outside", r.t, path)
-			return 0
-		}
-		return binary.LittleEndian.Uint64(b) // also the first word of a struct
-	}
+	copy(b[:n], r.b[off:])
+	return binary.LittleEndian.Uint64(b[:])
 }
 
 // has reports whether there is such a field.
 func (r *record) has(path string) bool {
-	_, _, err := field(r.t, path)
+	_, _, err := inspect.Field(r.t, path)
 	return err == nil
 }
 

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/go-delve/delve/pkg/dwarf/godwarf"
+
+	"github.com/zeroframe/zeroframe/tools/inspect"
 )
 
 // Unknown is what the name of an object begins with whose type is not certain. Host.
@@ -155,7 +157,7 @@ func pointerWords(t godwarf.Type, off uint64, depth int, f func(off uint64)) {
 		pointerWords(u.Type, off, depth+1, f)
 		return
 	}
-	switch u := under(t).(type) {
+	switch u := inspect.Plain(t).(type) {
 	case *godwarf.PtrType:
 		if !notInHeap(u.Type, 0) {
 			f(off)
@@ -185,10 +187,10 @@ func notInHeap(t godwarf.Type, depth int) bool {
 	if strings.HasSuffix(typeName(t), "/sys.NotInHeap") || strings.HasSuffix(typeName(t), "/sys.nih") {
 		return true
 	}
-	switch u := under(t).(type) {
+	switch u := inspect.Plain(t).(type) {
 	case *godwarf.StructType:
 		for _, m := range u.Field {
-			if _, pointer := under(m.Type).(*godwarf.PtrType); !pointer && notInHeap(m.Type, depth+1) {
+			if _, pointer := inspect.Plain(m.Type).(*godwarf.PtrType); !pointer && notInHeap(m.Type, depth+1) {
 				return true
 			}
 		}

@@ -253,8 +253,8 @@ func (h *Heap) stacks() error {
 		}
 		sp := regs.SP()
 		if !slices.ContainsFunc(stacksOf, func(s stack) bool { return sp >= s.lo && sp < s.hi }) {
-			// On a signal's stack lie the registers of what it has interrupted. Behind the end of a stack lies what
-			// is none.
+			// On a signal's stack lie the registers of what it has interrupted. Behind the end of a
+			// stack lies what is none.
 			for at, end := sp&^7, min(sp+systemStack, h.endOfStack(sp)); at < end; at += 8 {
 				w, err := h.load(at)
 				if err != nil {
@@ -270,8 +270,8 @@ func (h *Heap) stacks() error {
 	return nil
 }
 
-// endOfStack returns where the stack of a thread ends that has the address: that of its g0, or the one for signals.
-// It is the end of memory if none has.
+// endOfStack returns where the stack of a thread ends that has the address: that of its g0, or the
+// one for signals. It is the end of memory if none has.
 func (h *Heap) endOfStack(sp uint64) uint64 {
 	first := h.variable("runtime.allm")
 	if first.err != nil || len(first.b) < 8 {

@@ -127,7 +127,7 @@ func (h *Heap) readSpans() error {
 	if heap.err != nil {
 		return heap.err
 	}
-	off, _, err := field(heap.t, "allspans")
+	off, _, err := inspect.Field(heap.t, "allspans")
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (h *Heap) readStats() error {
 	if !ok || !ok2 || delta == nil {
 		return errors.New("the ELF file lacks the runtime's statistics")
 	}
-	off, _, err := field(h.typeAt(t), "heapStats.stats")
+	off, _, err := inspect.Field(h.typeAt(t), "heapStats.stats")
 	if err != nil {
 		return err
 	}
@@ -220,8 +220,8 @@ func (h *Heap) readStats() error {
 		if r.err != nil {
 			return r.err
 		}
-		allocs, _, err := field(delta, "smallAllocCount")
-		frees, _, err2 := field(delta, "smallFreeCount")
+		allocs, _, err := inspect.Field(delta, "smallAllocCount")
+		frees, _, err2 := inspect.Field(delta, "smallFreeCount")
 		if err := errors.Join(err, err2); err != nil {
 			return err
 		}

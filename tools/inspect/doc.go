@@ -3,6 +3,7 @@
 // debugger says.
 //
 //	core.go        the core file: is it whole, and of this ELF file
+//	layout.go      fields of structures by their names, types behind names
 //	open.go        the core and its ELF file -> the dead program
 //	goroutine.go   its goroutines, and how they are chosen
 //	stack.go       the stack of one, also where the runtime changes stacks

@@ -15,12 +15,14 @@ import (
 	"github.com/zeroframe/zeroframe/tools/lookup"
 )
 
-// The flight recorder of the dead program (runtime/trace.FlightRecorder): what it would have written.
+// The flight recorder of the dead program (runtime/trace.FlightRecorder): what it would have
+// written.
 //
-// The recorder has whole generations of the trace, each of about a second, and batches of the one that goes on. The
-// rest of that one is in the runtime: batches that nobody has fetched (runtime.trace.full), those that are being filled
-// (of each m, and of the strings), and the stacks, which a generation has at its end only. The runtime would write
-// them then; it is dead, so this is done here, as it would (GOROOT/src/runtime/trace*.go).
+// The recorder has whole generations of the trace, each of about a second, and batches of the one
+// that goes on. The rest of that one is in the runtime: batches that nobody has fetched
+// (runtime.trace.full), those that are being filled (of each m, and of the strings), and the
+// stacks, which a generation has at its end only. The runtime would write them then; it is dead, so
+// this is done here, as it would (GOROOT/src/runtime/trace*.go).
 
 // ErrNoFlight says that the program had no flight recorder.
 var ErrNoFlight = errors.New("the program has no flight recorder: trace.NewFlightRecorder of package runtime/trace makes one, and its Start begins it")
@@ -42,7 +44,8 @@ const (
 	lengthBytes    = 10 // of a batch, in its header
 )
 
-// WriteFlight writes what the program's flight recorder has. at returns the calls at a return address. Host.
+// WriteFlight writes what the program's flight recorder has. at returns the calls at a return
+// address. Host.
 func (p *Program) WriteFlight(w io.Writer, at func(pc uint64) []lookup.Call) (f Flight, err error) {
 	defer guard(&err)
 	r := flightReader{p: p, at: at, types: map[string]godwarf.Type{}}
@@ -155,8 +158,8 @@ func (r *flightReader) read() (parts flightParts, err error) {
 	return parts, nil
 }
 
-// openGeneration returns the generation that the program died in, or why it cannot be had: what is damaged in it
-// leaves the whole ones as they are.
+// openGeneration returns the generation that the program died in, or why it cannot be had: what is
+// damaged in it leaves the whole ones as they are.
 func (r *flightReader) openGeneration(state, active spot, before uint64) (out []byte, without string) {
 	defer func() {
 		switch l := recover().(type) {
@@ -198,13 +201,13 @@ func (r *flightReader) openGeneration(state, active spot, before uint64) (out []
 			if n++; n > maxMs {
 				r.fail("the runtime's list of threads has no end")
 			}
-			bufs := r.element(r.field(m, "trace", "buf"), gen%2)
+			bufs := r.element(r.field(m, "trace.buf"), gen%2)
 			out = append(out, r.cut(r.follow(r.element(bufs, 0)))...)
 		}
 	}
 	texts := r.element(r.field(state, "stringTab"), gen%2)
 	out = append(out, r.cut(r.follow(r.field(texts, "buf")))...)
-	tables := gotrace.NewTables(r.word(r.field(texts, "tab", "seq")))
+	tables := gotrace.NewTables(r.word(r.field(texts, "tab.seq")))
 	r.stacks(tables, r.element(r.field(state, "stackTab"), gen%2))
 	out = tables.AppendTo(out, gen, r.firstTime(out))
 	return append(out, gotrace.EndGeneration), ""
@@ -269,7 +272,7 @@ func (r *flightReader) cut(buf spot) []byte {
 // stacks adds the runtime's stacks to tables.
 func (r *flightReader) stacks(tables *gotrace.Tables, tab spot) {
 	node := r.typeOf("runtime.traceMapNode")
-	todo := []uint64{r.word(r.field(tab, "tab", "root"))}
+	todo := []uint64{r.word(r.field(tab, "tab.root"))}
 	for n := 0; len(todo) > 0; n++ {
 		addr := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
@@ -296,8 +299,8 @@ func (r *flightReader) stacks(tables *gotrace.Tables, tab spot) {
 	}
 }
 
-// frames returns the frames of a stack as the runtime keeps it: how many of the innermost calls do not belong to it, or
-// that each word is a call; return addresses.
+// frames returns the frames of a stack as the runtime keeps it: how many of the innermost calls do
+// not belong to it, or that each word is a call; return addresses.
 func (r *flightReader) frames(pcs []uint64) (frames []gotrace.Frame) {
 	skip, single := pcs[0], pcs[0] == 1<<64-1
 	if single {
@@ -341,51 +344,18 @@ func (r *flightReader) typeOf(name string) godwarf.Type {
 	return t
 }
 
-// plain returns a type without the names it has.
-func plain(t godwarf.Type) godwarf.Type {
-	for {
-		d, ok := t.(*godwarf.TypedefType)
-		if !ok {
-			return t
-		}
-		t = d.Type
-	}
-}
-
 // field returns a field of a struct, or of an embedded one, by a path.
-func (r *flightReader) field(p spot, path ...string) spot {
-next:
-	for _, name := range path {
-		s, ok := plain(p.typ).(*godwarf.StructType)
-		if !ok {
-			r.fail("%v has no fields, so no %s", p.typ, name)
-		}
-		for _, f := range s.Field {
-			if f.Name == name {
-				p = spot{p.addr + uint64(f.ByteOffset), f.Type}
-				continue next
-			}
-		}
-		for _, f := range s.Field {
-			e, ok := plain(f.Type).(*godwarf.StructType)
-			if !ok || !f.Embedded {
-				continue
-			}
-			for _, g := range e.Field {
-				if g.Name == name {
-					p = spot{p.addr + uint64(f.ByteOffset) + uint64(g.ByteOffset), g.Type}
-					continue next
-				}
-			}
-		}
-		r.fail("%s has no field %s: this is another version of Go", s.StructName, name)
+func (r *flightReader) field(p spot, path string) spot {
+	off, t, err := Field(p.typ, path)
+	if err != nil {
+		panic(lost{err})
 	}
-	return p
+	return spot{p.addr + off, t}
 }
 
 // element returns an element of an array.
 func (r *flightReader) element(p spot, i uint64) spot {
-	a, ok := plain(p.typ).(*godwarf.ArrayType)
+	a, ok := Plain(p.typ).(*godwarf.ArrayType)
 	if !ok || i >= uint64(a.Count) {
 		r.fail("%v has no element %d", p.typ, i)
 	}
@@ -394,7 +364,7 @@ func (r *flightReader) element(p spot, i uint64) spot {
 
 // follow returns what a pointer points to, with address 0 if it is nil.
 func (r *flightReader) follow(p spot) spot {
-	t, ok := plain(p.typ).(*godwarf.PtrType)
+	t, ok := Plain(p.typ).(*godwarf.PtrType)
 	if !ok {
 		r.fail("%v is no pointer", p.typ)
 	}
@@ -403,7 +373,7 @@ func (r *flightReader) follow(p spot) spot {
 
 // slice returns a slice's first element, and how many there are.
 func (r *flightReader) slice(p spot, most uint64) (first spot, n uint64) {
-	s, ok := plain(p.typ).(*godwarf.SliceType)
+	s, ok := Plain(p.typ).(*godwarf.SliceType)
 	if !ok {
 		r.fail("%v is no slice", p.typ)
 	}
@@ -424,9 +394,10 @@ func (r *flightReader) batches(p spot) (all [][]byte) {
 	return all
 }
 
-// word returns the word at a place; it may be one in a struct of its own, as those of package atomic are.
+// word returns the word at a place; it may be one in a struct of its own, as those of package
+// atomic are.
 func (r *flightReader) word(p spot) uint64 {
-	if s, ok := plain(p.typ).(*godwarf.StructType); ok && len(s.Field) > 0 {
+	if s, ok := Plain(p.typ).(*godwarf.StructType); ok && len(s.Field) > 0 {
 		p.addr += uint64(s.Field[len(s.Field)-1].ByteOffset)
 	}
 	return binary.LittleEndian.Uint64(r.bytes(p.addr, 8))

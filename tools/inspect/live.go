@@ -1,8 +1,8 @@
 package inspect
 
-// A program that runs, in a debugger's stub: its variables as they are at an instruction. Delve has no process
-// then, only the debug information, registers and memory. The canonical frame address, from which arguments on the stack
-// and most variables are reached, comes from Go's own tables.
+// A program that runs, in a debugger's stub: its variables as they are at an instruction. Delve has
+// no process then, only the debug information, registers and memory. The canonical frame address,
+// from which arguments on the stack and most variables are reached, comes from Go's own tables.
 
 import (
 	"encoding/binary"
@@ -33,13 +33,15 @@ type Image struct {
 type CPU struct {
 	// Registers are by QEMU's names: rax, rip, fs_base; of xmm0 to xmm15 the lower eight bytes.
 	Registers map[string]uint64
-	// Depth is by how many bytes RSP is below the function's return address; see lookup.GoFunc.SPDelta.
+	// Depth is by how many bytes RSP is below the function's return address; see
+	// lookup.GoFunc.SPDelta.
 	Depth uint64
 	// Read reads virtual memory, all of p or none.
 	Read func(p []byte, addr uint64) error
 }
 
-// OpenImage reads the debug information of an amd64 ELF file, which may not be one that moves. Host.
+// OpenImage reads the debug information of an amd64 ELF file, which may not be one that moves.
+// Host.
 func OpenImage(path string) (i *Image, err error) {
 	defer guardImage(&err)
 	if err := dwarf.CheckTypes(path); err != nil {
@@ -86,7 +88,8 @@ func guardImage(err *error) {
 	}
 }
 
-// Goroutine returns the number of the goroutine that a CPU runs, 0 if it is none, as in the kernel. Host.
+// Goroutine returns the number of the goroutine that a CPU runs, 0 if it is none, as in the kernel.
+// Host.
 func (i *Image) Goroutine(c *CPU) int64 {
 	g, ok := c.word(c.Registers["fs_base"] - 8)
 	if !ok || g == 0 {
@@ -119,7 +122,8 @@ func (i *Image) location(pc uint64) proc.Location {
 	return l
 }
 
-// Eval returns the value of an expression, as [Program.Eval] does, in the function that a CPU is in. Host.
+// Eval returns the value of an expression, as [Program.Eval] does, in the function that a CPU is
+// in. Host.
 func (i *Image) Eval(c *CPU, expr string, l Limits) (v Value, err error) {
 	defer guardImage(&err)
 	found, err := i.scope(c).EvalExpression(expr, l.config())
@@ -134,8 +138,8 @@ func (i *Image) Eval(c *CPU, expr string, l Limits) (v Value, err error) {
 	return v, fmt.Errorf("%s: %w", expr, err)
 }
 
-// Unknown returns the names in an expression that mean nothing at an instruction: that are of no variable, function or
-// type. What has a name may have no value there. Host.
+// Unknown returns the names in an expression that mean nothing at an instruction: that are of no
+// variable, function or type. What has a name may have no value there. Host.
 func (i *Image) Unknown(pc uint64, expr string) (names []string) {
 	e, err := parser.ParseExpr(expr)
 	if err != nil {

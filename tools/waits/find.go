@@ -14,10 +14,10 @@ import (
 
 // A Finding is what keeps the program from going on.
 type Finding struct {
-	// Goroutines are the ones to blame: a ring in its order, or a single one.
-	Goroutines []int64
 	// Text is one sentence: deadlock, stuck or hang, a colon, and who waits for what.
-	Text string
+	Text string `json:"finding"`
+	// Goroutines are the ones to blame: a ring in its order, or a single one.
+	Goroutines []int64 `json:"goroutines"`
 }
 
 // live finds which goroutines can run.
@@ -136,71 +136,51 @@ func (g *Graph) wanted(x *Goroutine, stuck []*Goroutine, next map[*Goroutine][]e
 }
 
 // rings returns the sets of goroutines from which no edge leads out: in each, every one leads to
-// every other. It is Tarjan's algorithm, without recursion over the stack of the host.
+// every other. It is Tarjan's algorithm.
 func rings(all []*Goroutine, next map[*Goroutine][]edge) (list [][]*Goroutine) {
-	index, low := make(map[*Goroutine]int), make(map[*Goroutine]int)
-	on, comp := make(map[*Goroutine]bool), make(map[*Goroutine]int)
+	// low is the number of the first goroutine of its set that is known, done that of one whose set
+	// is.
+	const done = 1 << 62
+	low := make(map[*Goroutine]int)
 	var stack []*Goroutine
-	var sets [][]*Goroutine
-	type call struct {
-		x *Goroutine
-		i int
-	}
-	for _, root := range all {
-		if index[root] != 0 {
-			continue
+	var visit func(x *Goroutine) (leaves bool)
+	visit = func(x *Goroutine) (leaves bool) {
+		index := len(low) + 1
+		at := len(stack)
+		low[x], stack = index, append(stack, x)
+		for _, e := range next[x] {
+			if low[e.to] == 0 {
+				leaves = visit(e.to) || leaves
+			}
+			leaves = leaves || low[e.to] == done
+			low[x] = min(low[x], low[e.to])
 		}
-		calls := []call{{root, 0}}
-		for len(calls) > 0 {
-			c := &calls[len(calls)-1]
-			if c.i == 0 && index[c.x] == 0 {
-				index[c.x] = len(index) + 1
-				low[c.x] = index[c.x]
-				stack, on[c.x] = append(stack, c.x), true
-			}
-			if c.i < len(next[c.x]) {
-				y := next[c.x][c.i].to
-				c.i++
-				if index[y] == 0 {
-					calls = append(calls, call{y, 0})
-				} else if on[y] {
-					low[c.x] = min(low[c.x], index[y])
-				}
-				continue
-			}
-			x := c.x
-			calls = calls[:len(calls)-1]
-			if len(calls) > 0 {
-				up := calls[len(calls)-1].x
-				low[up] = min(low[up], low[x])
-			}
-			if low[x] != index[x] {
-				continue
-			}
-			var set []*Goroutine
-			for {
-				y := stack[len(stack)-1]
-				stack = stack[:len(stack)-1]
-				on[y], comp[y] = false, len(sets)
-				set = append(set, y)
-				if y == x {
-					break
-				}
-			}
-			sets = append(sets, set)
+		if low[x] < index {
+			return leaves
 		}
-	}
-	for i, set := range sets {
-		leaves := slices.ContainsFunc(set, func(x *Goroutine) bool {
-			return slices.ContainsFunc(next[x], func(e edge) bool { return comp[e.to] != i })
-		})
+		set := slices.Clone(stack[at:])
+		stack = stack[:at]
+		for _, y := range set {
+			low[y] = done
+		}
 		if !leaves {
-			slices.SortFunc(set, func(a, b *Goroutine) int { return int(a.ID - b.ID) })
-			list = append(list, set)
+			list = append(list, byNumber(set))
+		}
+		return true
+	}
+	for _, x := range all {
+		if low[x] == 0 {
+			visit(x)
 		}
 	}
 	slices.SortFunc(list, func(a, b []*Goroutine) int { return int(a[0].ID - b[0].ID) })
 	return list
+}
+
+// byNumber sorts goroutines.
+func byNumber(all []*Goroutine) []*Goroutine {
+	slices.SortFunc(all, func(a, b *Goroutine) int { return int(a.ID - b.ID) })
+	return all
 }
 
 // ring words a set of which each waits for another: along the shortest ring through the first.
@@ -230,41 +210,29 @@ func (g *Graph) ring(set []*Goroutine, next map[*Goroutine][]edge) Finding {
 	if more := len(set) - len(ids); more > 0 {
 		text += fmt.Sprintf("; %s wait in the same ring", plural(more, "other goroutine"))
 	}
-	return Finding{ids, text}
+	return Finding{text, ids}
 }
 
 // shortest returns the edges of the shortest way from x back to x.
-func shortest(x *Goroutine, next map[*Goroutine][]edge) []edge {
+func shortest(x *Goroutine, next map[*Goroutine][]edge) (path []edge) {
 	type step struct {
-		from *step
+		from *Goroutine
 		edge edge
 	}
-	queue := []*step{nil}
-	seen := make(map[*Goroutine]bool)
-	for len(queue) > 0 {
-		s := queue[0]
-		queue = queue[1:]
-		at := x
-		if s != nil {
-			at = s.edge.to
+	by := make(map[*Goroutine]step)
+	for queue := []*Goroutine{x}; len(queue) > 0 && path == nil; queue = queue[1:] {
+		for _, e := range next[queue[0]] {
+			if _, ok := by[e.to]; !ok {
+				by[e.to] = step{queue[0], e}
+				queue = append(queue, e.to)
+			}
 		}
-		for _, e := range next[at] {
-			n := &step{s, e}
-			if e.to == x {
-				var path []edge
-				for ; n != nil; n = n.from {
-					path = append(path, n.edge)
-				}
-				slices.Reverse(path)
-				return path
-			}
-			if !seen[e.to] {
-				seen[e.to] = true
-				queue = append(queue, n)
-			}
+		for y := x; by[x].from != nil && (path == nil || y != x); y = by[y].from {
+			path = append(path, by[y].edge)
 		}
 	}
-	return nil
+	slices.Reverse(path)
+	return path
 }
 
 // single words one who waits for none of the others.
@@ -283,17 +251,13 @@ func (g *Graph) single(x *Goroutine, stuck []*Goroutine, next map[*Goroutine][]e
 	var direct []string
 	reach := 0
 	for _, y := range stuck {
-		if y == x {
+		i := slices.IndexFunc(next[y], func(e edge) bool { return e.to == x })
+		if y == x || i < 0 {
 			continue
 		}
-		for _, e := range next[y] {
-			if e.to == x {
-				if len(direct) < 3 {
-					direct = append(direct, fmt.Sprintf("%s %s, %s it", y.label(), y.Wait.words(e.object), e.words))
-				}
-				reach++
-				break
-			}
+		if reach++; reach <= 3 {
+			e := next[y][i]
+			direct = append(direct, fmt.Sprintf("%s %s, %s it", y.label(), y.Wait.words(e.object), e.words))
 		}
 	}
 	if len(direct) > 0 {
@@ -302,52 +266,5 @@ func (g *Graph) single(x *Goroutine, stuck []*Goroutine, next map[*Goroutine][]e
 			text += fmt.Sprintf("; %s wait for it too", plural(reach-len(direct), "other goroutine"))
 		}
 	}
-	return Finding{[]int64{x.ID}, text}
-}
-
-// whoElse says why the wait does not end.
-func (g *Graph) whoElse(x *Goroutine) string {
-	w := x.Wait
-	if w.place {
-		return ""
-	}
-	switch w.Kind {
-	case Receive, Send:
-		o := w.Objects[0]
-		switch {
-		case w.Select:
-			return "no goroutine can run that would serve one of the cases"
-		case o.State == "of a timer that is stopped":
-			return "it never fires"
-		case o.Kind == Send:
-			return "no goroutine can run that would receive from it"
-		}
-		return "no goroutine can run that would send to it or close it"
-	case NilChan:
-		return "that never ends"
-	case WaitGroup:
-		return "no goroutine can run that would call Done"
-	case Cond:
-		return "no goroutine can run that would signal it"
-	case Nothing, Spin:
-		return "no other goroutine can run"
-	case Mutex, RLock, WLock, Once:
-		o := w.Objects[0]
-		switch {
-		case o.Certain && len(o.Holders) == 0:
-			return "no stack shows who holds it: perhaps a function that has returned without unlocking it"
-		case len(o.Holders) > 0:
-			return "who holds it is not known: perhaps " + g.list(o.Holders)
-		}
-		return "who holds it is not known"
-	}
-	return ""
-}
-
-func (g *Graph) list(ids []int64) string {
-	var s []string
-	for _, id := range ids {
-		s = append(s, g.byID[id].label())
-	}
-	return strings.Join(s, ", ")
+	return Finding{text, []int64{x.ID}}
 }

@@ -55,22 +55,22 @@ func Analyze(t *proc.Target, file *symbol.File, opt Options) (*Graph, error) {
 	if p.codeErr != nil {
 		g.Note = p.codeErr.Error()
 	}
-	slices.SortFunc(all, func(a, b *Goroutine) int { return int(a.ID - b.ID) })
+	byNumber(all)
 	p.waits(all)
 	waiting := make(map[object][]*Goroutine)
 	for _, x := range all {
 		g.byID[x.ID] = x
 		p.place(x)
 		p.holds(x)
-		if x.Wait != nil {
-			for _, o := range x.Wait.Objects {
-				waiting[object{o.Kind, o.Addr}] = append(waiting[object{o.Kind, o.Addr}], x)
-			}
-		}
 	}
-	p.whoHolds(all, waiting)
+	for x, o := range objects(all) {
+		waiting[object{o.Kind, o.Addr}] = append(waiting[object{o.Kind, o.Addr}], x)
+	}
+	for x, o := range objects(all) {
+		p.holdersOf(all, waiting, x, o)
+	}
 	p.states(all)
-	p.partners(all, waiting)
+	p.partners(all)
 	p.name(all)
 	switch {
 	case opt.List != nil:

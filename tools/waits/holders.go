@@ -90,8 +90,8 @@ func (p *program) holds(g *Goroutine) {
 	}
 }
 
-// points returns what is known of the place in its code of each frame that is not the runtime's; nil
-// of an inlined one. bad says that the code of one cannot be followed.
+// points returns what is known of the place in its code of each frame that is not the runtime's;
+// nil of an inlined one. bad says that the code of one cannot be followed.
 func (p *program) points(g *Goroutine) (points []*locks.Point, bad bool) {
 	points = make([]*locks.Point, len(g.frames))
 	var caller *locks.Point
@@ -138,18 +138,6 @@ func (p *program) argument(g *Goroutine, i int, name string) uint64 {
 		}
 	}
 	return 0
-}
-
-// whoHolds finds the holders of what is waited for.
-func (p *program) whoHolds(all []*Goroutine, waiting map[object][]*Goroutine) {
-	for _, g := range all {
-		if g.Wait == nil {
-			continue
-		}
-		for _, o := range g.Wait.Objects {
-			p.holdersOf(all, waiting, g, o)
-		}
-	}
 }
 
 // object is what is waited for, by its kind and address.
@@ -231,7 +219,6 @@ func (p *program) find(all []*Goroutine, o *Object, addr uint64, mode locks.Mode
 	switch {
 	case len(sure) > 0 && len(sure) <= n:
 		o.Holders, o.Certain = sure, true
-		o.more = n - len(sure)
 	case len(sure) > n:
 		o.Holders = sure
 	default:

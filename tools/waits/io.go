@@ -1,6 +1,7 @@
 package waits
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -13,18 +14,27 @@ import (
 type IO struct {
 	// Descriptor is the system's number of the file or connection, -1 if that is not known;
 	// Operation what is done with it: read, write, accept.
-	Descriptor int
-	Operation  string
+	Descriptor int    `json:"-"`
+	Operation  string `json:"operation"`
 	// Network is that of a connection, such as tcp, with the addresses of both sides; Peer is empty
 	// for a listener. File is the name of another file.
-	Network, Local, Peer, File string
+	Network string `json:"network,omitempty"`
+	Local   string `json:"local,omitempty"`
+	Peer    string `json:"peer,omitempty"`
+	File    string `json:"file,omitempty"`
 	// Deadline is how long after it began the wait is to end, 0 if it has no deadline; Late is set if
 	// that has passed.
-	Deadline time.Duration
-	Late     bool
+	Deadline Seconds `json:"deadline_s,omitempty"`
+	Late     bool    `json:"late,omitempty"`
 	// DeadlineAt is the address of the word in which the runtime has the deadline, 0 if there is none.
-	DeadlineAt uint64
+	DeadlineAt uint64 `json:"-"`
 }
+
+// Seconds is a time in nanoseconds, which JSON has in seconds.
+type Seconds time.Duration
+
+// MarshalJSON writes the seconds.
+func (s Seconds) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(s).Seconds()) }
 
 // String says in a line what is waited for.
 func (x *IO) String() string {
@@ -48,7 +58,7 @@ func (x *IO) String() string {
 	case x.Late:
 		s += ", whose deadline has passed"
 	case x.Deadline > 0:
-		s += fmt.Sprintf(", with a deadline %v after it began", x.Deadline.Round(time.Millisecond))
+		s += fmt.Sprintf(", with a deadline %v after it began", time.Duration(x.Deadline).Round(time.Millisecond))
 	}
 	return strings.TrimPrefix(s, ", ")
 }
@@ -104,7 +114,7 @@ func (p *program) deadline(g *Goroutine, desc uint64, reads bool, x *IO) {
 	case at < 0:
 		x.Late = true
 	case at > 0 && since > 0 && at > since:
-		x.Deadline = time.Duration(at - since)
+		x.Deadline = Seconds(at - since)
 	}
 }
 
@@ -129,16 +139,12 @@ func (p *program) address(iface uint64) string {
 	if iface == 0 || a == 0 || !p.has(a, "net.TCPAddr.Port") {
 		return ""
 	}
-	ptr, n := p.word(p.at(a, "net.TCPAddr.IP")), p.word(p.at(a, "net.TCPAddr.IP")+8)
-	b := make([]byte, min(n, 16))
-	if m, err := p.mem.ReadMemory(b, ptr); len(b) > 0 && (err != nil || m < len(b)) {
-		return ""
-	}
-	port := uint16(p.get(a, "net.TCPAddr.Port"))
-	if len(b) == 0 {
+	at := p.at(a, "net.TCPAddr.IP")
+	ptr, n, port := p.word(at), p.word(at+8), uint16(p.get(a, "net.TCPAddr.Port"))
+	if n == 0 {
 		return fmt.Sprintf(":%d", port)
 	}
-	ip, ok := netip.AddrFromSlice(b)
+	ip, ok := netip.AddrFromSlice(p.bytes(ptr, min(n, 16)))
 	if !ok {
 		return ""
 	}

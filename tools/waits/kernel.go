@@ -2,31 +2,35 @@ package waits
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/go-delve/delve/pkg/dwarf/godwarf"
+
+	"github.com/zeroframe/zeroframe/tools/inspect"
 )
 
-// Where threads run on several CPUs, one at a time is in Zeroframe's kernel: who waits for its lock is
-// at a gate, such as a system call or a page fault. The kernel's own records say so (kernel/percpu).
+// Where threads run on several CPUs, one at a time is in Zeroframe's kernel: who waits for its lock
+// is at a gate, such as a system call or a page fault. The kernel's own records say so
+// (kernel/percpu).
 
 // kernelPath is where they are.
 const kernelPath = "github.com/zeroframe/zeroframe/kernel/"
 
 // A Gate is a CPU that has the kernel lock, or waits for it.
 type Gate struct {
-	CPU int
+	CPU int `json:"cpu"`
 	// For is the system call, or in brackets what else led into the kernel; PC is what was
 	// interrupted, or made the call, 0 if it is not known.
-	For string
-	PC  uint64
+	For string      `json:"for"`
+	PC  inspect.Hex `json:"pc,omitempty"`
 	// Goroutine is whose thread it is for, 0 if for none's.
-	Goroutine int64
+	Goroutine int64 `json:"goroutine,omitempty"`
 }
 
 // KernelLock is who has the kernel lock.
 type KernelLock struct {
-	Holder  *Gate // nil: nobody
-	Waiting []Gate
+	Holder  *Gate  `json:"kernel_lock"` // nil: nobody
+	Waiting []Gate `json:"waiting"`
 }
 
 // mostCPUs bounds what is believed of their number.
@@ -45,7 +49,7 @@ func (p *program) kernelLock(all []*Goroutine) *KernelLock {
 			on[p.get(m, "runtime.m.procid")] = g.ID
 		}
 	}
-	l := &KernelLock{}
+	l := &KernelLock{Waiting: []Gate{}}
 	has := p.get(holder.Addr, kernelPath+"percpu.Holder.CPU")
 	for n := range min(p.uint(count.Addr, 4), mostCPUs) {
 		r := p.word(records.Addr + 8*n)
@@ -56,11 +60,11 @@ func (p *program) kernelLock(all []*Goroutine) *KernelLock {
 		switch {
 		case n+1 == has:
 			gate.For = p.gate(p.get(holder.Addr, kernelPath+"percpu.Holder.Gate"))
-			gate.PC = p.get(holder.Addr, kernelPath+"percpu.Holder.PC")
+			gate.PC = inspect.Hex(p.get(holder.Addr, kernelPath+"percpu.Holder.PC"))
 			l.Holder = &gate
 		case p.get(r, kernelPath+"percpu.Record.WaitSince") != 0:
 			gate.For = p.gate(p.get(r, kernelPath+"percpu.Record.WaitGate"))
-			gate.PC = p.get(r, kernelPath+"percpu.Record.WaitPC")
+			gate.PC = inspect.Hex(p.get(r, kernelPath+"percpu.Record.WaitPC"))
 			l.Waiting = append(l.Waiting, gate)
 		}
 	}
@@ -71,20 +75,13 @@ func (p *program) kernelLock(all []*Goroutine) *KernelLock {
 // last ones (kernel/percpu/lock.go).
 func (p *program) gate(n uint64) string {
 	const gates = 512
-	switch n {
-	case gates - 1:
-		return "(interrupt)"
-	case gates - 2:
-		return "(page fault)"
-	case gates - 3:
-		return "(fault of the program)"
-	case gates - 4:
-		return "(idle)"
+	if others := []string{"(interrupt)", "(page fault)", "(fault of the program)", "(idle)"}; gates-1-n < uint64(len(others)) {
+		return others[gates-1-n]
 	}
 	if v := p.globals[kernelPath+"linux.table"]; v != nil && n < gates {
 		if a, ok := v.RealType.(*godwarf.ArrayType); ok && int64(n) < a.Count {
-			if _, off, ok := fieldOf(a.Type, "name"); ok {
-				if s := p.text(v.Addr + n*uint64(a.Type.Size()) + uint64(off)); s != "" {
+			if off, _, err := inspect.Field(a.Type, "name"); err == nil {
+				if s := p.text(v.Addr + n*uint64(a.Type.Size()) + off); s != "" {
 					return s
 				}
 			}
@@ -111,25 +108,27 @@ func (g *Graph) waitForKernel() {
 	}
 }
 
-// lines says who has the kernel lock, and who waits for it.
-func (l *KernelLock) lines(g *Graph) (list []string) {
-	by := func(x *Gate) string {
-		s := " for " + x.For
+// write says who has the kernel lock, and who waits for it; nothing if that is not known.
+func (l *KernelLock) write(b *strings.Builder, g *Graph) {
+	line := func(x *Gate, what string) {
+		fmt.Fprintf(b, "CPU %d %s for %s", x.CPU, what, x.For)
 		if x.PC != 0 {
-			s += fmt.Sprintf(" at %#x", x.PC)
+			fmt.Fprintf(b, " at %#x", uint64(x.PC))
 		}
 		if y := g.byID[x.Goroutine]; y != nil {
-			s += ", " + y.label()
+			b.WriteString(", " + y.label())
 		}
-		return s
+		b.WriteByte('\n')
 	}
-	if l.Holder == nil {
-		list = append(list, "nobody has the kernel lock")
-	} else {
-		list = append(list, fmt.Sprintf("CPU %d has the kernel lock%s", l.Holder.CPU, by(l.Holder)))
+	switch {
+	case l == nil:
+		return
+	case l.Holder == nil:
+		b.WriteString("nobody has the kernel lock\n")
+	default:
+		line(l.Holder, "has the kernel lock")
 	}
 	for i := range l.Waiting {
-		list = append(list, fmt.Sprintf("CPU %d waits for it%s", l.Waiting[i].CPU, by(&l.Waiting[i])))
+		line(&l.Waiting[i], "waits for it")
 	}
-	return list
 }

@@ -102,8 +102,8 @@ func NewList(traces []*wire.Trace, memory map[uint64]uint64, all, run int, layou
 	return l, l.list(known, file)
 }
 
-// goroutines finds each runtime.g among words, by the number of its goroutine: where a goroutine was
-// left, its g has its own address beside the stack pointer and the pc.
+// goroutines finds each runtime.g among words, by the number of its goroutine: where a goroutine
+// was left, its g has its own address beside the stack pointer and the pc.
 func (o *offsets) goroutines(words map[uint64]uint64) map[uint64]uint64 {
 	found := make(map[uint64]uint64)
 	for a, v := range words {

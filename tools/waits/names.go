@@ -9,6 +9,7 @@ import (
 	"github.com/go-delve/delve/pkg/dwarf/godwarf"
 	"github.com/go-delve/delve/pkg/proc"
 
+	"github.com/zeroframe/zeroframe/tools/inspect"
 	"github.com/zeroframe/zeroframe/tools/locks"
 )
 
@@ -16,8 +17,12 @@ import (
 // through from the package's and the frames' own on, through pointers, by their types, the
 // nearest ones first, until what is waited for has been met.
 
-// maxVisits bounds how many values are looked at.
-const maxVisits = 1 << 20
+// maxVisits bounds how many values are looked at, maxElements how many elements of an array or a
+// slice.
+const (
+	maxVisits   = 1 << 20
+	maxElements = 1 << 12
+)
 
 // region is a value in memory that is still to be looked at.
 type region struct {
@@ -27,12 +32,20 @@ type region struct {
 	in   string // the struct's type and the field, if it is one
 }
 
+// In the place of a region's in: tables of a map, the slots of a group of its elements, one of
+// them.
+const (
+	inTables = "tables"
+	inSlots  = "slots"
+	inSlot   = "slot"
+)
+
 // path is a name in the making.
 type path struct {
 	up    *path
 	step  string // .field, [3]
 	root  string // in the first one: the variable
-	where string // in the first one: the function and goroutine that have it, if it is no package's
+	where string // in the first one: the function that has it, if it is no package's
 }
 
 func (n *path) String() string {
@@ -43,7 +56,10 @@ func (n *path) String() string {
 	return n.root + s + n.where
 }
 
-func (n *path) add(step string) *path { return &path{up: n, step: step} }
+// at returns a part of a region.
+func (r *region) at(off int64, t godwarf.Type, step, in string) region {
+	return region{r.addr + uint64(off), t, &path{up: r.name, step: step}, in}
+}
 
 type namer struct {
 	p      *program
@@ -66,114 +82,88 @@ type seen struct {
 func (p *program) name(all []*Goroutine) {
 	n := &namer{p: p, names: make(map[uint64]string), inside: make(map[uint64]string), seen: make(map[seen]bool),
 		types: make(map[uint64]dynamicType)}
-	for _, g := range all {
-		if g.Wait == nil {
-			continue
-		}
-		for _, o := range g.Wait.Objects {
-			if o.Addr != 0 {
-				n.wanted = append(n.wanted, o.Addr)
-			}
+	for _, o := range objects(all) {
+		if o.Addr != 0 {
+			n.wanted = append(n.wanted, o.Addr)
 		}
 	}
 	slices.Sort(n.wanted)
-	n.wanted = slices.Compact(n.wanted)
-	if len(n.wanted) == 0 {
+	if n.wanted = slices.Compact(n.wanted); len(n.wanted) == 0 {
 		return
 	}
 	n.mds, _ = proc.LoadModuleData(p.t.BinInfo(), p.mem)
-	var std []region
-	for name, v := range p.globals {
-		r := region{v.Addr, v.RealType, &path{root: name}, ""}
-		switch {
-		case strings.HasPrefix(name, "runtime.") || strings.HasPrefix(name, "internal/"):
-		case locks.Standard(name):
+	var own, std []region
+	add := func(v *proc.Variable, name, where string, standard bool) {
+		r := region{v.Addr, v.RealType, &path{root: name, where: where}, ""}
+		if standard {
 			std = append(std, r)
-		default:
-			n.queue = append(n.queue, r)
+		} else {
+			own = append(own, r)
 		}
 	}
-	byName := func(a, b region) int { return cmp.Compare(a.name.root, b.name.root) }
-	slices.SortFunc(n.queue, byName)
-	slices.SortFunc(std, byName)
-	n.run()
-	// What no package has, a frame may: of the functions of those who wait.
-	var inner []region
-	for _, g := range all {
-		if g.Wait == nil || g.System {
-			continue
+	for name, v := range p.globals {
+		if !strings.HasPrefix(name, "runtime.") && !strings.HasPrefix(name, "internal/") {
+			add(v, name, "", locks.Standard(name))
 		}
+	}
+	for _, list := range [][]region{own, std} {
+		slices.SortFunc(list, func(a, b region) int { return cmp.Compare(a.name.root, b.name.root) })
+	}
+	n.run(own)
+	own = nil
+	// What no package has, a frame may: of the functions of those who wait.
+	for _, g := range all {
 		for i := range g.frames {
 			f := funcName(&g.frames[i])
-			if f == "" || strings.HasPrefix(f, "runtime.") || strings.HasPrefix(f, "internal/") || strings.HasPrefix(f, "sync.") {
+			if g.Wait == nil || g.System || f == "" || strings.HasPrefix(f, "runtime.") ||
+				strings.HasPrefix(f, "internal/") || strings.HasPrefix(f, "sync.") {
 				continue
 			}
 			for _, v := range p.locals(g, i) {
-				r := region{v.Addr, v.RealType, &path{root: v.Name, where: fmt.Sprintf(" of %s", f)}, ""}
-				if locks.Standard(f) {
-					inner = append(inner, r)
-				} else {
-					n.queue = append(n.queue, r)
-				}
+				add(v, v.Name, " of "+f, locks.Standard(f))
 			}
 		}
 	}
-	n.run()
-	n.queue = append(std, inner...)
-	n.run()
-	for _, g := range all {
-		if g.Wait == nil {
-			continue
-		}
-		for _, o := range g.Wait.Objects {
-			if o.Name = n.names[o.Addr]; o.Name == "" {
-				o.Name = n.inside[o.Addr]
-			}
-			if in := n.inside[o.Addr]; strings.Count(o.Name, ".") > 4 && in != "" {
-				o.Name = in
-			}
-			o.inside = n.inside[o.Addr]
+	n.run(own)
+	n.run(std)
+	for _, o := range objects(all) {
+		in := n.inside[o.Addr]
+		if o.Name = cmp.Or(n.names[o.Addr], in); strings.Count(o.Name, ".") > 4 && in != "" {
+			o.Name = in
 		}
 	}
 }
 
-func (n *namer) run() {
-	for len(n.queue) > 0 && n.visits < maxVisits && len(n.names) < len(n.wanted) {
+// run looks at regions, and at what they lead to.
+func (n *namer) run(queue []region) {
+	for n.queue = queue; len(n.queue) > 0 && n.visits < maxVisits && len(n.names) < len(n.wanted); n.visits++ {
 		r := n.queue[0]
 		n.queue = n.queue[1:]
-		n.visit(r)
+		if key := (seen{r.addr, inspect.Plain(r.typ)}); !n.seen[key] {
+			n.seen[key] = true
+			n.walk(r, 0)
+		}
 	}
-	n.queue = nil
 }
 
-// visit looks at a value and queues what it points to.
-func (n *namer) visit(r region) {
-	t := resolve(r.typ)
-	key := seen{r.addr, t}
-	if n.visits++; n.seen[key] || r.addr == 0 {
-		return
+// within returns what is wanted in some bytes.
+func (n *namer) within(addr uint64, size int64) []uint64 {
+	i, _ := slices.BinarySearch(n.wanted, addr)
+	j := i
+	for j < len(n.wanted) && n.wanted[j]-addr < uint64(max(size, 1)) {
+		j++
 	}
-	n.seen[key] = true
-	n.meet(r, t)
-	n.walk(r, t, 0)
+	return n.wanted[i:j]
 }
 
-// meet names what lies in the value.
-func (n *namer) meet(r region, t godwarf.Type) {
-	size := uint64(max(t.Size(), 1))
-	i, _ := slices.BinarySearch(n.wanted, r.addr)
-	for ; i < len(n.wanted) && n.wanted[i]-r.addr < size; i++ {
-		w := n.wanted[i]
-		if n.names[w] != "" {
-			continue
-		}
-		name, in := descend(r.name, r.typ, w-r.addr)
-		if name == nil {
-			continue
-		}
-		n.names[w] = name.String()
-		if in != "" {
-			n.inside[w] = in
+// meet names what is wanted in some bytes.
+func (n *namer) meet(r region, addr uint64, size int64) {
+	for _, w := range n.within(addr, size) {
+		if n.names[w] == "" {
+			n.names[w] = r.name.String()
+			if r.in != "" {
+				n.inside[w] = r.in
+			}
 		}
 	}
 }
@@ -184,99 +174,96 @@ var primitives = map[string]bool{
 	"internal/sync.Mutex": true, "runtime.hchan": true,
 }
 
-// descend goes down to what lies off bytes into a value of type t. in is the last named struct
-// on the way, with the field.
-func descend(name *path, t godwarf.Type, off uint64) (_ *path, in string) {
-	for range 64 {
-		if td, ok := t.(*godwarf.TypedefType); ok && primitives[td.Name] && off == 0 {
-			return name, in
-		}
-		if primitives[t.Common().Name] {
-			return name, in
-		}
-		switch x := resolve(t).(type) {
-		case *godwarf.StructType:
-			var field *godwarf.StructField
-			for _, f := range x.Field {
-				if off >= uint64(f.ByteOffset) && off-uint64(f.ByteOffset) < uint64(f.Type.Size()) {
-					field = f
-				}
-			}
-			if field == nil {
-				return name, in
-			}
-			if primitives[x.StructName] || strings.HasPrefix(x.StructName, "sync/atomic.") {
-				return name, in
-			}
-			name = name.add("." + field.Name)
-			in = fmt.Sprintf("%s.%s", x.StructName, field.Name)
-			off -= uint64(field.ByteOffset)
-			t = field.Type
-		case *godwarf.ArrayType:
-			size := uint64(x.Type.Size())
-			if size == 0 {
-				return name, in
-			}
-			name = name.add(fmt.Sprintf("[%d]", off/size))
-			off %= size
-			t = x.Type
-		default:
-			if off != 0 {
-				return nil, ""
-			}
-			return name, in
-		}
+// walk names what lies in a value, and queues what its pointers lead to.
+func (n *namer) walk(r region, depth int) {
+	t := inspect.Plain(r.typ)
+	if depth > 16 || t == nil || r.typ == nil {
+		return
 	}
-	return nil, ""
-}
-
-// walk queues what the pointers in a value lead to.
-func (n *namer) walk(r region, t godwarf.Type, depth int) {
-	if depth > 16 || primitives[r.typ.Common().Name] {
+	if s, ok := t.(*godwarf.StructType); primitives[r.typ.Common().Name] ||
+		ok && (primitives[s.StructName] || strings.HasPrefix(s.StructName, "sync/atomic.")) {
+		n.meet(r, r.addr, t.Size())
 		return
 	}
 	switch x := t.(type) {
-	case *godwarf.SliceType:
-		ptr, count := n.p.word(r.addr), min(n.p.word(r.addr+8), maxElements)
-		if elem := x.ElemType; count > 0 && !n.seen[seen{ptr + 1, elem}] {
-			n.seen[seen{ptr + 1, elem}] = true
-			array := &godwarf.ArrayType{Type: elem, Count: int64(count)}
-			array.ByteSize = elem.Size() * int64(count)
-			n.push(region{ptr, array, r.name, ""})
-		}
-	case *godwarf.StringType:
 	case *godwarf.StructType:
+		open := inspect.Leads(x, func(off uint64) uint64 { return n.p.word(r.addr + off) })
+		if open.Type != nil {
+			n.array(&r, open.Addr, open.Type, open.Count, inTables)
+		}
 		for _, f := range x.Field {
-			n.walk(region{r.addr + uint64(f.ByteOffset), f.Type, r.name.add("." + f.Name), x.StructName + "." + f.Name},
-				resolve(f.Type), depth+1)
+			step, in := "."+f.Name, x.StructName+"."+f.Name
+			if r.in == inSlot || inspect.OfMap(x) {
+				step, in = "", ""
+			}
+			if f.Name == "slots" && step == "" {
+				in = inSlots
+			}
+			if f.Name != open.Skip {
+				n.walk(r.at(f.ByteOffset, f.Type, step, in), depth+1)
+			}
 		}
+		return
 	case *godwarf.ArrayType:
-		size := x.Type.Size()
-		elem := resolve(x.Type)
-		if _, basic := elem.(interface{ Basic() *godwarf.BasicType }); basic || size <= 0 {
-			return
-		}
-		for i := range min(x.Count, maxElements) {
-			n.walk(region{r.addr + uint64(i*size), x.Type, r.name.add(fmt.Sprintf("[%d]", i)), ""}, elem, depth+1)
-		}
+		n.elements(r, x, depth)
+		return
+	}
+	n.meet(r, r.addr, 1)
+	switch x := t.(type) {
+	case *godwarf.SliceType:
+		n.array(&r, n.p.word(r.addr), x.ElemType, n.p.word(r.addr+8), "")
 	case *godwarf.PtrType:
-		if resolve(x.Type) != nil && x.Type.Size() > 0 {
+		if inspect.Plain(x.Type) != nil && x.Type.Size() > 0 {
 			n.push(region{n.p.word(r.addr), x.Type, r.name, ""})
 		}
 	case *godwarf.ChanType:
-		c := n.p.word(r.addr)
-		if _, found := slices.BinarySearch(n.wanted, c); found && n.names[c] == "" {
-			n.names[c], n.inside[c] = r.name.String(), r.in
-		}
+		n.meet(r, n.p.word(r.addr), 1)
 	case *godwarf.InterfaceType:
 		n.dynamic(r, x)
 	case *godwarf.MapType:
-		n.table(r, x)
+		if m := n.p.word(r.addr); m != 0 {
+			n.walk(region{m, inspect.Pointee(x), r.name, ""}, depth+1)
+		}
 	}
 }
 
-// maxElements bounds how many elements of an array, slice or map are looked at.
-const maxElements = 1 << 12
+// elements walks those of an array: those that are wanted, and if they may have pointers, the first
+// ones.
+func (n *namer) elements(r region, x *godwarf.ArrayType, depth int) {
+	size := x.Type.Size()
+	if size <= 0 {
+		return
+	}
+	one := func(i int64) {
+		step, in := fmt.Sprintf("[%d]", i), r.in
+		switch in {
+		case inTables:
+			step, in = "", ""
+		case inSlots:
+			step, in = "[...]", inSlot
+		}
+		n.walk(r.at(i*size, x.Type, step, in), depth+1)
+	}
+	for _, w := range n.within(r.addr, x.Size()) {
+		one(int64(w-r.addr) / size)
+	}
+	if _, basic := inspect.Plain(x.Type).(interface{ Basic() *godwarf.BasicType }); !basic {
+		for i := range min(x.Count, maxElements) {
+			one(i)
+		}
+	}
+}
+
+// array queues values that lie one after the other.
+func (n *namer) array(r *region, addr uint64, elem godwarf.Type, count uint64, in string) {
+	count = min(count, maxElements)
+	if key := (seen{addr + 1, elem}); count > 0 && !n.seen[key] {
+		n.seen[key] = true
+		array := &godwarf.ArrayType{Type: elem, Count: int64(count)}
+		array.ByteSize = elem.Size() * int64(count)
+		n.push(region{addr, array, r.name, in})
+	}
+}
 
 func (n *namer) push(r region) {
 	if r.addr != 0 && len(n.queue) < maxVisits {
@@ -287,7 +274,7 @@ func (n *namer) push(r region) {
 // dynamic queues what is in an interface.
 func (n *namer) dynamic(r region, x *godwarf.InterfaceType) {
 	tab, data := n.p.word(r.addr), n.p.word(r.addr+8)
-	if s, ok := resolve(x.Type).(*godwarf.StructType); !ok || tab == 0 || data == 0 {
+	if s, ok := inspect.Plain(x.Type).(*godwarf.StructType); !ok || tab == 0 || data == 0 {
 		return
 	} else if len(s.Field) > 0 && s.Field[0].Name == "tab" {
 		tab = n.p.get(tab, "internal/abi.ITab.Type")
@@ -296,7 +283,7 @@ func (n *namer) dynamic(r region, x *godwarf.InterfaceType) {
 	switch {
 	case t == nil:
 	case direct:
-		n.walk(region{r.addr + 8, t, r.name, r.in}, resolve(t), 0)
+		n.walk(region{r.addr + 8, t, r.name, r.in}, 0)
 	default:
 		n.push(region{data, t, r.name, ""})
 	}
@@ -323,84 +310,4 @@ func (n *namer) typeAt(addr uint64) (godwarf.Type, bool) {
 type dynamicType struct {
 	typ    godwarf.Type
 	direct bool
-}
-
-// table queues the keys and elements of a map: internal/runtime/maps has them in groups of eight,
-// each behind a word with a byte for each slot, whose high bit says that it is empty.
-func (n *namer) table(r region, x *godwarf.MapType) {
-	m := n.p.word(r.addr)
-	ptr, _ := resolve(x.Type).(*godwarf.PtrType)
-	if m == 0 || ptr == nil {
-		return
-	}
-	dirField, dirOff, ok := fieldOf(ptr.Type, "dirPtr")
-	_, lenOff, ok2 := fieldOf(ptr.Type, "dirLen")
-	if !ok || !ok2 {
-		return
-	}
-	// The directory is a pointer to pointers to tables; a small map has its one group there.
-	dir := n.p.word(m + uint64(dirOff))
-	tables, _ := resolve(dirField.Type).(*godwarf.PtrType)
-	if tables == nil {
-		return
-	}
-	tablePtr, _ := resolve(tables.Type).(*godwarf.PtrType)
-	if tablePtr == nil {
-		return
-	}
-	groups, groupsOff, ok := fieldOf(tablePtr.Type, "groups")
-	if !ok {
-		return
-	}
-	data, dataOff, ok := fieldOf(groups.Type, "data")
-	_, maskOff, ok2 := fieldOf(groups.Type, "lengthMask")
-	if !ok || !ok2 {
-		return
-	}
-	groupPtr, _ := resolve(data.Type).(*godwarf.PtrType)
-	if groupPtr == nil {
-		return
-	}
-	group := func(addr uint64) { n.group(addr, groupPtr.Type, r) }
-	count := int64(n.p.word(m + uint64(lenOff)))
-	if count == 0 {
-		group(dir)
-		return
-	}
-	last := uint64(0)
-	for i := range min(count, maxElements) {
-		t := n.p.word(dir + uint64(i)*8)
-		if t == last {
-			continue
-		}
-		last = t
-		at := n.p.word(t + uint64(groupsOff+dataOff))
-		for k := range min(n.p.word(t+uint64(groupsOff+maskOff))+1, maxElements) {
-			group(at + k*uint64(groupPtr.Type.Size()))
-		}
-	}
-}
-
-func (n *namer) group(addr uint64, t godwarf.Type, r region) {
-	slots, off, ok := fieldOf(t, "slots")
-	if !ok || addr == 0 {
-		return
-	}
-	array, _ := resolve(slots.Type).(*godwarf.ArrayType)
-	if array == nil {
-		return
-	}
-	ctrl := n.p.word(addr)
-	for i := range uint64(min(array.Count, 8)) {
-		if ctrl>>(8*i)&0x80 != 0 {
-			continue
-		}
-		slot, _ := resolve(array.Type).(*godwarf.StructType)
-		if slot == nil {
-			return
-		}
-		for _, f := range slot.Field {
-			n.push(region{addr + uint64(off) + i*uint64(array.Type.Size()) + uint64(f.ByteOffset), f.Type, r.name.add("[...]"), ""})
-		}
-	}
 }

@@ -10,28 +10,21 @@ import (
 // to the operation once they go on. That it exists does not say that it goes on; that none exists
 // says that nothing which is on a stack now will do it.
 
-// partner notes of each object that is waited for who comes to what would end the wait.
-func (p *program) partners(all []*Goroutine, waiting map[object][]*Goroutine) {
+// ends are the kinds of waits that operations end.
+var ends = map[string]Kind{"send": Receive, "close": Receive, "receive": Send, "Done": WaitGroup, "Signal": Cond}
+
+// partners notes of each object that is waited for who comes to what would end the wait.
+func (p *program) partners(all []*Goroutine) {
 	if p.code == nil {
 		return
 	}
-	wants := func(addr uint64, what string) (list []*Object) {
-		kinds := map[string][]Kind{"send": {Receive}, "close": {Receive}, "receive": {Send}, "Done": {WaitGroup}, "Signal": {Cond}}
-		for _, k := range kinds[what] {
-			for _, g := range waiting[object{k, addr}] {
-				for _, o := range g.Wait.Objects {
-					if o.Kind == k && o.Addr == addr {
-						list = append(list, o)
-					}
-				}
-			}
-		}
-		return list
+	waited := make(map[object][]*Object)
+	for _, o := range objects(all) {
+		waited[object{o.Kind, o.Addr}] = append(waited[object{o.Kind, o.Addr}], o)
 	}
 	for _, g := range all {
 		points, _ := p.points(g)
 		for i, q := range points {
-			f := &g.frames[i]
 			if q == nil {
 				continue
 			}
@@ -40,15 +33,16 @@ func (p *program) partners(all []*Goroutine, waiting map[object][]*Goroutine) {
 				if !ok {
 					continue
 				}
-				for _, o := range wants(addr, op.What) {
+				for _, o := range waited[object{ends[op.What], addr}] {
+					if slices.ContainsFunc(o.Partners, func(x Partner) bool { return x.ID == g.ID }) {
+						continue
+					}
 					file, line, fn := p.t.BinInfo().PCToLine(op.At)
 					at := ""
 					if fn != nil {
-						at = fmt.Sprintf("%s %s:%d", f.Current.Fn.Name, file[strings.LastIndexByte(file, '/')+1:], line)
+						at = fmt.Sprintf("%s %s:%d", g.frames[i].Current.Fn.Name, file[strings.LastIndexByte(file, '/')+1:], line)
 					}
-					if !slices.ContainsFunc(o.Partners, func(x Partner) bool { return x.ID == g.ID }) {
-						o.Partners = append(o.Partners, Partner{g.ID, op.What, at})
-					}
+					o.Partners = append(o.Partners, Partner{g.ID, op.What, at})
 				}
 			}
 		}
@@ -88,26 +82,21 @@ func (p *program) channelState(o *Object) {
 
 // states fills in what the objects hold.
 func (p *program) states(all []*Goroutine) {
-	for _, g := range all {
-		if g.Wait == nil {
-			continue
-		}
-		for _, o := range g.Wait.Objects {
-			switch o.Kind {
-			case Send, Receive:
-				p.channelState(o)
-			case Spin:
-				if _, ok := p.readWord(o.Addr &^ 7); ok {
-					o.State = fmt.Sprintf("%#x", p.uint(o.Addr, 4))
-				}
-			case WaitGroup:
-				if !p.has(o.Addr, "sync.WaitGroup.state") {
-					o.outside = true // it may be done
-					continue
-				}
-				n := int32(p.get(o.Addr, "sync.WaitGroup.state") >> 32)
-				o.State, o.free = fmt.Sprintf("%d not done", n), n == 0
+	for _, o := range objects(all) {
+		switch o.Kind {
+		case Send, Receive:
+			p.channelState(o)
+		case Spin:
+			if p.bytes(o.Addr&^7, 8) != nil {
+				o.State = fmt.Sprintf("%#x", p.uint(o.Addr, 4))
 			}
+		case WaitGroup:
+			if !p.has(o.Addr, "sync.WaitGroup.state") {
+				o.outside = true // it may be done
+				continue
+			}
+			n := int32(p.get(o.Addr, "sync.WaitGroup.state") >> 32)
+			o.State, o.free = fmt.Sprintf("%d not done", n), n == 0
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/go-delve/delve/pkg/dwarf/godwarf"
 	"github.com/go-delve/delve/pkg/proc"
 
+	"github.com/zeroframe/zeroframe/tools/inspect"
 	"github.com/zeroframe/zeroframe/tools/locks"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
@@ -67,42 +68,6 @@ func newProgram(t *proc.Target, file *symbol.File, list *List) (*program, error)
 	return p, nil
 }
 
-// resolve takes off the names of a type.
-func resolve(t godwarf.Type) godwarf.Type {
-	for range 64 {
-		switch x := t.(type) {
-		case *godwarf.TypedefType:
-			t = x.Type
-		case *godwarf.QualType:
-			t = x.Type
-		default:
-			return t
-		}
-	}
-	return t
-}
-
-// fieldOf finds a field in a struct by its name, also in what is embedded.
-func fieldOf(t godwarf.Type, name string) (f *godwarf.StructField, off int64, ok bool) {
-	s, isStruct := resolve(t).(*godwarf.StructType)
-	if !isStruct {
-		return nil, 0, false
-	}
-	for _, f := range s.Field {
-		if f.Name == name {
-			return f, f.ByteOffset, true
-		}
-	}
-	for _, f := range s.Field {
-		if f.Embedded {
-			if g, off, ok := fieldOf(f.Type, name); ok {
-				return g, f.ByteOffset + off, true
-			}
-		}
-	}
-	return nil, 0, false
-}
-
 // field finds "package/path.type.field.field".
 func (p *program) field(name string) (field, bool) {
 	if f, ok := p.fields[name]; ok {
@@ -115,22 +80,17 @@ func (p *program) field(name string) (field, bool) {
 
 func (p *program) findField(name string) field {
 	slash := strings.LastIndexByte(name, '/') + 1
-	parts := strings.Split(name[slash:], ".")
-	t, err := p.t.BinInfo().FindType(name[:slash] + parts[0] + "." + parts[1])
+	pkg, rest, _ := strings.Cut(name[slash:], ".")
+	typ, path, _ := strings.Cut(rest, ".")
+	t, err := p.t.BinInfo().FindType(name[:slash] + pkg + "." + typ)
 	if err != nil {
 		return field{}
 	}
-	var f field
-	for _, part := range parts[2:] {
-		x, off, ok := fieldOf(t, part)
-		if !ok {
-			return field{}
-		}
-		f.off += off
-		t = x.Type
+	off, t, err := inspect.Field(t, path)
+	if err != nil {
+		return field{}
 	}
-	f.size = max(t.Size(), 1)
-	return f
+	return field{int64(off), max(t.Size(), 1)}
 }
 
 // at returns the address of a field, by its name, of what lies at addr; 0 if there is none.
@@ -151,15 +111,19 @@ func (p *program) holder(addr uint64, name string) uint64 {
 	return addr - uint64(f.off)
 }
 
-// uint reads n bytes; 0 if they are not in the core.
+// bytes reads n bytes; nil if they are not in the core.
+func (p *program) bytes(addr, n uint64) []byte {
+	b := make([]byte, n)
+	if m, err := p.mem.ReadMemory(b, addr); addr == 0 || err != nil || m < len(b) {
+		return nil
+	}
+	return b
+}
+
+// uint reads a number of n bytes; 0 if they are not in the core.
 func (p *program) uint(addr uint64, n int64) uint64 {
 	var b [8]byte
-	if addr == 0 || n > 8 || n < 1 {
-		return 0
-	}
-	if m, err := p.mem.ReadMemory(b[:n], addr); err != nil || m < int(n) {
-		return 0
-	}
+	copy(b[:], p.bytes(addr, uint64(min(max(n, 0), 8))))
 	return binary.LittleEndian.Uint64(b[:])
 }
 
@@ -168,18 +132,15 @@ func (p *program) word(addr uint64) uint64 { return p.uint(addr, 8) }
 // has reports whether a field of what lies at addr can be read.
 func (p *program) has(addr uint64, name string) bool {
 	f, ok := p.field(name)
-	if !ok || addr == 0 {
-		return false
-	}
-	var b [8]byte
-	n, err := p.mem.ReadMemory(b[:min(f.size, 8)], addr+uint64(f.off))
-	return err == nil && n == int(min(f.size, 8))
+	return ok && addr != 0 && p.bytes(addr+uint64(f.off), uint64(min(f.size, 8))) != nil
 }
 
 func (p *program) readWord(addr uint64) (uint64, bool) {
-	var b [8]byte
-	n, err := p.mem.ReadMemory(b[:], addr)
-	return binary.LittleEndian.Uint64(b[:]), err == nil && n == 8
+	b := p.bytes(addr, 8)
+	if b == nil {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(b), true
 }
 
 // get reads a field of what lies at addr.
@@ -193,12 +154,7 @@ func (p *program) get(addr uint64, name string) uint64 {
 
 // str reads a string's bytes, at most 64 of them.
 func (p *program) str(addr uint64) string {
-	ptr, n := p.word(addr), p.word(addr+8)
-	b := make([]byte, min(n, 64))
-	if m, err := p.mem.ReadMemory(b, ptr); err != nil || m < len(b) {
-		return ""
-	}
-	return string(b)
+	return string(p.bytes(p.word(addr), min(p.word(addr+8), 64)))
 }
 
 func (p *program) readReasons() {
@@ -213,15 +169,9 @@ func (p *program) readReasons() {
 }
 
 // pointers reads the slice at addr, at most limit words of it.
-func (p *program) pointers(addr uint64, limit uint64) []uint64 {
-	ptr, n := p.word(addr), min(p.word(addr+8), limit)
-	b := make([]byte, n*8)
-	if m, err := p.mem.ReadMemory(b, ptr); err != nil || m < len(b) {
-		return nil
-	}
-	all := make([]uint64, n)
-	for i := range all {
-		all[i] = binary.LittleEndian.Uint64(b[i*8:])
+func (p *program) pointers(addr uint64, limit uint64) (all []uint64) {
+	for b := p.bytes(p.word(addr), 8*min(p.word(addr+8), limit)); len(b) > 0; b = b[8:] {
+		all = append(all, binary.LittleEndian.Uint64(b))
 	}
 	return all
 }

@@ -1,6 +1,9 @@
 package waits
 
-import "strings"
+import (
+	"iter"
+	"strings"
+)
 
 // Kind is the kind of thing that a goroutine waits for.
 type Kind string
@@ -49,26 +52,41 @@ type Object struct {
 	// Certain and no holder, none has it.
 	Holders []int64
 	Certain bool
-	// DeadlineAt is the address of the word in which a timer whose channel it is has its time, 0 if it is none.
+	// DeadlineAt is the address of the word in which a timer whose channel it is has its time, 0 if
+	// it is none.
 	DeadlineAt uint64
 	// Partners are goroutines whose functions still come to what would end the wait, such as
 	// a receive from a full channel, a Done or an Unlock: when and whether is not known.
 	Partners []Partner
 
-	timer   bool   // the runtime sends on the channel when the time has come
-	inside  string // the type that has it as a field, with the field
-	readers bool   // holders have it for reading
-	behind  bool   // the holder is a writer that waits for it
-	outside bool   // what ends the wait comes from outside of the program
-	free    bool   // it is free: who waits is on the way
-	more    int    // so many more have it
+	timer   bool // the runtime sends on the channel when the time has come
+	readers bool // holders have it for reading
+	behind  bool // the holder is a writer that waits for it
+	outside bool // what ends the wait comes from outside of the program
+	free    bool // it is free: who waits is on the way
 }
 
 // A Partner is a goroutine that may end a wait later on.
 type Partner struct {
-	ID   int64
-	What string // receive, send, close, Done, Signal
-	At   string // function and line
+	ID   int64  `json:"id"`
+	What string `json:"by"`           // receive, send, close, Done, Signal
+	At   string `json:"at,omitempty"` // function and line
+}
+
+// objects are those that goroutines wait for.
+func objects(all []*Goroutine) iter.Seq2[*Goroutine, *Object] {
+	return func(yield func(*Goroutine, *Object) bool) {
+		for _, g := range all {
+			if g.Wait == nil {
+				continue
+			}
+			for _, o := range g.Wait.Objects {
+				if !yield(g, o) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // waits finds what each goroutine waits for.
