@@ -61,9 +61,9 @@ type CPU struct {
 // ErrEmpty is returned for a trace that has neither a frame nor registers.
 var ErrEmpty = errors.New("the trace has no frame and no registers")
 
-// Write writes the trace t, and those of other CPUs that belong to it, as a core file of the image in
-// the ELF file at path, whose symbols are sym. The traces are some that a [trace.Filter] with the same
-// symbols has ended. Errors are ErrEmpty, that of reading the ELF file or that of w. Host.
+// Write writes the trace t, and those of other CPUs that belong to it, as a core file of the image
+// in the ELF file at path, whose symbols are sym. The traces are some that a [trace.Filter] with
+// the same symbols has ended. Errors are ErrEmpty, that of reading the ELF file or that of w. Host.
 func Write(w io.Writer, t *wire.Trace, others []*wire.Trace, path string, sym Symbols) (Info, error) {
 	threads := threadsOf(t, sym)
 	if len(threads) == 0 {
@@ -89,17 +89,11 @@ func Write(w io.Writer, t *wire.Trace, others []*wire.Trace, path string, sym Sy
 	}
 	info := Info{Threads: len(threads), Call: threads[0].call, Address: threads[0].regs["rip"], CPUs: cpus}
 
-	var notes bytes.Buffer
-	signal, address := signalOf(t)
-	for i := range threads {
-		// Linux gives each thread the signal that the process died of.
-		note(&notes, elf.NT_PRSTATUS, prstatus(&threads[i], i+1, signal))
-		if i == 0 { // behind the first, as Linux has them: they are of the process
-			note(&notes, elf.NT_PRPSINFO, prpsinfo(filepath.Base(path), t.Reason))
-			note(&notes, ntSiginfo, siginfo(signal, address))
-			note(&notes, ntFile, files)
-		}
+	var places []place
+	for i, th := range threads {
+		places = append(places, place{th, i + 1})
 	}
+	notes := notesOf(places, path, t, files, nil)
 	runs := runsOf(append([]*wire.Trace{t}, others...), sym)
 	for _, r := range runs {
 		info.Words += len(r.words)
@@ -108,22 +102,28 @@ func Write(w io.Writer, t *wire.Trace, others []*wire.Trace, path string, sym Sy
 		runs = append(runs, headers)
 	}
 
-	return info, writeFile(w, notes.Bytes(), runs)
+	return info, writeFile(w, notes, runs)
 }
 
-// writeFile writes header, program headers, notes and memory.
-func writeFile(w io.Writer, notes []byte, runs []run) error {
-	const headerSize, progSize = 64, 56
-	var b bytes.Buffer
+const headerSize, progSize = 64, 56
+
+// header is that of a core file, with the number of program headers and where they are.
+func header(at uint64, progs int) elf.Header64 {
 	h := elf.Header64{
 		Type: uint16(elf.ET_CORE), Machine: uint16(elf.EM_X86_64), Version: uint32(elf.EV_CURRENT),
-		Phoff: headerSize, Ehsize: headerSize, Phentsize: progSize, Phnum: uint16(1 + len(runs)),
+		Phoff: at, Ehsize: headerSize, Phentsize: progSize, Phnum: uint16(min(progs, 0xffff)),
 	}
 	copy(h.Ident[:], elf.ELFMAG)
 	h.Ident[elf.EI_CLASS] = byte(elf.ELFCLASS64)
 	h.Ident[elf.EI_DATA] = byte(elf.ELFDATA2LSB)
 	h.Ident[elf.EI_VERSION] = byte(elf.EV_CURRENT)
-	put(&b, h)
+	return h
+}
+
+// writeFile writes header, program headers, notes and memory.
+func writeFile(w io.Writer, notes []byte, runs []run) error {
+	var b bytes.Buffer
+	put(&b, header(headerSize, 1+len(runs)))
 	at := uint64(headerSize + progSize*(1+len(runs)))
 	put(&b, elf.Prog64{Type: uint32(elf.PT_NOTE), Off: at, Filesz: uint64(len(notes)), Align: 4})
 	at += uint64(len(notes)) // a multiple of 4

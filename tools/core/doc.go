@@ -1,6 +1,7 @@
 // Package core makes an ELF core file of a trace, and of those of the other CPUs, so that a
-// debugger can look at a kernel that died where no debugger was: gdb ELF CORE. Where all of the machine's
-// memory can be had, it makes a full core, with which Delve works, too: dlv core ELF CORE.
+// debugger can look at a kernel that died where no debugger was: gdb ELF CORE. Where all of the
+// machine's memory can be had, it makes a full core, with which Delve works, too: dlv core ELF
+// CORE.
 //
 //	core.go      what goes into the file, and what does not
 //	threads.go   a trace -> the places where code was running, with their registers

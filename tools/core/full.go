@@ -1,12 +1,14 @@
 package core
 
-// A full core: all of a machine's memory, by the addresses that it had itself. The file is a copy of
-// the RAM, pages of zeros left out as holes, and behind it the notes and the program headers. Those say
-// of each run of virtual addresses where in the copy it lies, so that what is mapped twice, as the heap is
-// in the kernel's map of all RAM, is in the file once. Nothing has to be kept in memory for that.
+// A full core: all of a machine's memory, by the addresses that it had itself. The file is a copy
+// of the RAM, pages of zeros left out as holes, and behind it the notes and the program headers.
+// Those say of each run of virtual addresses where in the copy it lies, so that what is mapped
+// twice, as the heap is in the kernel's map of all RAM, is in the file once. Nothing has to be kept
+// in memory for that.
 //
-// Debuggers look for an address in one segment after the other, and there can be one for each page. When there
-// are more than mostRuns, what lies scattered is copied once more, behind the RAM, in its virtual order.
+// Debuggers look for an address in one segment after the other, and there can be one for each page.
+// When there are more than mostRuns, what lies scattered is copied once more, behind the RAM, in
+// its virtual order.
 
 import (
 	"bytes"
@@ -50,8 +52,8 @@ var (
 	ErrNoTables = errors.New("no page tables lead to the image: the memory is of another one, or not whole")
 )
 
-// WriteFull writes a full core of a machine to an empty file. Errors are those of the machine and the
-// file, ErrBuild and ErrNoTables. Host.
+// WriteFull writes a full core of a machine to an empty file. Errors are those of the machine and
+// the file, ErrBuild and ErrNoTables. Host.
 func WriteFull(file *os.File, from memory.Source, o FullOptions) (info FullInfo, err error) {
 	path, err := filepath.Abs(o.Path)
 	if err != nil {
@@ -107,7 +109,7 @@ func WriteFull(file *os.File, from memory.Source, o FullOptions) (info FullInfo,
 		}
 		f.zeros(gaps, most)
 	}
-	notes := fullNotes(&st, path, files, image.Entry)
+	notes := notesOf(st.places, path, st.death, files, auxv(image.Entry))
 	if err := f.finish(notes); err != nil {
 		return info, err
 	}
@@ -121,8 +123,8 @@ func WriteFull(file *os.File, from memory.Source, o FullOptions) (info FullInfo,
 	return info, nil
 }
 
-// findSpace returns the address space of the kernel: of the page tables that a CPU uses, or the kernel's
-// own, those that lead to the image.
+// findSpace returns the address space of the kernel: of the page tables that a CPU uses, or the
+// kernel's own, those that lead to the image.
 func findSpace(store *memory.Store, cpus []memory.CPU, l *layout, image *elf.File, force bool) (*memory.Space, error) {
 	var roots []uint64
 	for _, c := range cpus {
@@ -196,8 +198,8 @@ func (f *fullFile) prog(r memory.Run, off int64) {
 	f.count++
 }
 
-// segments adds a segment for each run; or, if that is too many, one for all that lies behind each other by virtual
-// addresses.
+// segments adds a segment for each run; or, if that is too many, one for all that lies behind each
+// other by virtual addresses.
 func (f *fullFile) segments() error {
 	n := 0
 	if err := f.space.Walk(func(memory.Run) error { n++; return nil }); err != nil {
@@ -271,19 +273,12 @@ func (f *fullFile) copy(r memory.Run) error {
 
 // finish writes the notes, the program headers and the header.
 func (f *fullFile) finish(notes []byte) error {
-	const headerSize, progSize, sectionSize = 64, 56, 64
+	const sectionSize = 64
 	var b, head bytes.Buffer
 	at := uint64(f.end)
 	b.Write(notes)
 	b.Write(make([]byte, -b.Len()&7))
-	h := elf.Header64{
-		Type: uint16(elf.ET_CORE), Machine: uint16(elf.EM_X86_64), Version: uint32(elf.EV_CURRENT),
-		Phoff: at + uint64(b.Len()), Ehsize: headerSize, Phentsize: progSize, Phnum: uint16(min(1+f.count, 0xffff)),
-	}
-	copy(h.Ident[:], elf.ELFMAG)
-	h.Ident[elf.EI_CLASS] = byte(elf.ELFCLASS64)
-	h.Ident[elf.EI_DATA] = byte(elf.ELFDATA2LSB)
-	h.Ident[elf.EI_VERSION] = byte(elf.EV_CURRENT)
+	h := header(at+uint64(b.Len()), 1+f.count)
 	put(&b, elf.Prog64{Type: uint32(elf.PT_NOTE), Off: at, Filesz: uint64(len(notes)), Align: 4})
 	b.Write(f.progs.Bytes())
 	if 1+f.count >= 0xffff { // PN_XNUM: the first section's sh_info has the number
@@ -296,31 +291,6 @@ func (f *fullFile) finish(notes []byte) error {
 	put(&head, h)
 	_, err := f.file.WriteAt(head.Bytes(), 0)
 	return err
-}
-
-// fullNotes are the notes of a full core.
-func fullNotes(st *state, path string, files []byte, entry uint64) []byte {
-	var b bytes.Buffer
-	signal, address := uint32(0), uint64(0)
-	reason := ""
-	if st.death != nil {
-		signal, address = signalOf(st.death)
-		reason = st.death.Reason
-	}
-	for i := range st.places {
-		p := &st.places[i]
-		note(&b, elf.NT_PRSTATUS, prstatus(&p.thread, p.id, signal))
-		if i > 0 {
-			fpuNotes(&b, p.fpu)
-			continue
-		}
-		note(&b, elf.NT_PRPSINFO, prpsinfo(filepath.Base(path), reason))
-		note(&b, ntSiginfo, siginfo(signal, address))
-		note(&b, ntAuxv, auxv(entry))
-		note(&b, ntFile, files)
-		fpuNotes(&b, p.fpu)
-	}
-	return b.Bytes()
 }
 
 // auxv is what Linux tells a program of itself, as far as debuggers look at it.

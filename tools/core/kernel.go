@@ -8,9 +8,9 @@ package core
 //	a living one           its registers
 //	a thread without CPU   the frame in its record
 //
-// A CPU in the kernel is a thread of its own, numbered from CPUThreads, and the program's thread that
-// it works for is another one, which stands where it has entered the kernel. A CPU in the program
-// is that thread. So each goroutine that runs has the registers that it had itself.
+// A CPU in the kernel is a thread of its own, numbered from CPUThreads, and the program's thread
+// that it works for is another one, which stands where it has entered the kernel. A CPU in the
+// program is that thread. So each goroutine that runs has the registers that it had itself.
 
 import (
 	"cmp"
@@ -22,7 +22,8 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// CPUThreads is the number of the thread that is what CPU 0 was at in the kernel; the others' follow.
+// CPUThreads is the number of the thread that is what CPU 0 was at in the kernel; the others'
+// follow.
 const CPUThreads = 10000
 
 // Limits of what memory may say that is damaged.
@@ -95,8 +96,8 @@ func (k *kernelState) read() {
 	k.waiting()
 }
 
-// deadCPU returns the number of the CPU whose death it is, -1 if there is none: a fatal trace has begun
-// on it, and not ended.
+// deadCPU returns the number of the CPU whose death it is, -1 if there is none: a fatal trace has
+// begun on it, and not ended.
 func (k *kernelState) deadCPU(all []uint64) int {
 	dying := int(k.word(k.variable("kernel/fault.dying"), 4)) - 1
 	kind := tracer.TraceKind(k.get(k.variable("kernel/fault.stageDetails"), detailsType, "Kind"))
@@ -169,8 +170,8 @@ func (k *kernelState) cpu(n int, record uint64, dead int) {
 	}
 }
 
-// registersOf returns the registers of the CPU with the record: its GS base leads there. Where that is not
-// known, the CPUs are in the order of the records.
+// registersOf returns the registers of the CPU with the record: its GS base leads there. Where that
+// is not known, the CPUs are in the order of the records.
 func (k *kernelState) registersOf(n int, record uint64) memory.CPU {
 	for _, c := range k.cpus {
 		if c["gs_base"] == record {
@@ -183,8 +184,8 @@ func (k *kernelState) registersOf(n int, record uint64) memory.CPU {
 	return nil
 }
 
-// ofDeath returns where the death's trace begins, and the program's thread there. program is set if the program
-// ran, and not the kernel.
+// ofDeath returns where the death's trace begins, and the program's thread there. program is set if
+// the program ran, and not the kernel.
 func (k *kernelState) ofDeath() (th thread, tid int, program bool) {
 	d := k.variable("kernel/fault.stageDetails")
 	get := func(path string) uint64 { return k.get(d, detailsType, path) }
@@ -251,8 +252,8 @@ func (k *kernelState) ofFrame(frame uint64) thread {
 // fpuSize is that of what FXSAVE writes: x87, MXCSR and the XMM registers (SDM Vol. 1, 10.5.1).
 const fpuSize = 512
 
-// ofTrap is ofFrame of a frame that a trap's entry has left on its stack, where the FPU's state is just below.
-// A system call's entry keeps none of that: Go's code expects none back.
+// ofTrap is ofFrame of a frame that a trap's entry has left on its stack, where the FPU's state is
+// just below. A system call's entry keeps none of that: Go's code expects none back.
 func (k *kernelState) ofTrap(frame uint64) thread {
 	th := k.ofFrame(frame)
 	k.try(func() {
@@ -270,7 +271,8 @@ func (k *kernelState) fpuAt(th *thread, at uint64) {
 	}
 }
 
-// fpuOfDeath finds the trap by which a CPU died: the panic path runs behind it, on the CPU with these registers.
+// fpuOfDeath finds the trap by which a CPU died: the panic path runs behind it, on the CPU with
+// these registers.
 func (k *kernelState) fpuOfDeath(th *thread, now memory.CPU) {
 	if th.call || now == nil {
 		return
@@ -293,8 +295,9 @@ func (k *kernelState) fpuOfDeath(th *thread, now memory.CPU) {
 	})
 }
 
-// interrupted adds the program's thread whose CPU is in the kernel: the chain of frame records leads from there
-// to the trap frame by which it came, or, if it leads nowhere, that of the CPU's latest system call is taken.
+// interrupted adds the program's thread whose CPU is in the kernel: the chain of frame records
+// leads from there to the trap frame by which it came, or, if it leads nowhere, that of the CPU's
+// latest system call is taken.
 func (k *kernelState) interrupted(tid int, th thread, record, kernelFS uint64) {
 	frame := uint64(0)
 	k.try(func() {

@@ -1,7 +1,7 @@
 package core
 
-// Where the kernel's variables are, and how its records are laid out: by the image's symbols and its
-// debug information, so that nothing here has to be kept equal to the kernel.
+// Where the kernel's variables are, and how its records are laid out: by the image's symbols and
+// its debug information, so that nothing here has to be kept equal to the kernel.
 
 import (
 	"debug/dwarf"
@@ -108,7 +108,8 @@ func (l *layout) field(of, path string) (off, size uint64, err error) {
 	return off, uint64(max(t.Size(), 0)), nil
 }
 
-// variables reads the kernel's variables and records. The first error stays, and all is 0 from then on.
+// variables reads the kernel's variables and records. The first error stays, and all is 0 from then
+// on.
 type variables struct {
 	*layout
 	space *memory.Space

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"path/filepath"
 
 	"github.com/zeroframe/zeroframe/tools/wire"
 )
@@ -24,8 +25,8 @@ const (
 	siginfoSize  = 128
 )
 
-// userRegs are the registers of a struct user_regs_struct, in its order. A trace carries none of the
-// last ones.
+// userRegs are the registers of a struct user_regs_struct, in its order. A trace carries none of
+// the last ones.
 var userRegs = [27]string{
 	"r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8",
 	"rax", "rcx", "rdx", "rsi", "rdi", "orig_rax", "rip", "cs", "rflags", "rsp", "ss",
@@ -40,8 +41,9 @@ func note(b *bytes.Buffer, kind elf.NType, desc []byte) {
 	b.Write(make([]byte, -len(desc)&3))
 }
 
-// xstateSize is that of an XSAVE area up to the end of AVX, xcr0At and headerAt where it says what is in it, and what of
-// that is not as after a reset (SDM Vol. 1, 13.4; Linux has XCR0 where the processor leaves room for software).
+// xstateSize is that of an XSAVE area up to the end of AVX, xcr0At and headerAt where it says what
+// is in it, and what of that is not as after a reset (SDM Vol. 1, 13.4; Linux has XCR0 where the
+// processor leaves room for software).
 const (
 	xstateSize = 832
 	xcr0At     = 464
@@ -64,6 +66,33 @@ func fpuNotes(b *bytes.Buffer, fpu []byte) {
 	binary.LittleEndian.PutUint64(x[xcr0At:], x87AndSSE)
 	binary.LittleEndian.PutUint64(x[headerAt:], x87AndSSE)
 	note(b, ntXState, x)
+}
+
+// notesOf are the notes of a core of the image at path with some threads, the first first, that has
+// died as a trace says; nil: it lives. files and auxv are the descriptions of NT_FILE and NT_AUXV,
+// which may be nil.
+func notesOf(threads []place, path string, death *wire.Trace, files, auxv []byte) []byte {
+	var b bytes.Buffer
+	signal, address, reason := uint32(0), uint64(0), ""
+	if death != nil {
+		signal, address = signalOf(death)
+		reason = death.Reason
+	}
+	for i := range threads {
+		p := &threads[i]
+		// Linux gives each thread the signal that the process died of.
+		note(&b, elf.NT_PRSTATUS, prstatus(&p.thread, p.id, signal))
+		if i == 0 { // after the first, as Linux has them: they are of the process
+			note(&b, elf.NT_PRPSINFO, prpsinfo(filepath.Base(path), reason))
+			note(&b, ntSiginfo, siginfo(signal, address))
+			if auxv != nil {
+				note(&b, ntAuxv, auxv)
+			}
+			note(&b, ntFile, files)
+		}
+		fpuNotes(&b, p.fpu)
+	}
+	return b.Bytes()
 }
 
 // prstatus is a struct elf_prstatus.

@@ -1,8 +1,8 @@
 package core
 
-// Which memory of a machine behind a gdb stub is worth reading. A stub says nothing of RAM, and gives some
-// megabytes a second. The page tables say what is mapped, and the kernel where RAM ends and which of it has
-// never been used (kernel/mem, frames.go): that part is not in the core.
+// Which memory of a machine behind a gdb stub is worth reading. A stub says nothing of RAM, and
+// gives some megabytes a second. The page tables say what is mapped, and the kernel where RAM ends
+// and which of it has never been used (kernel/mem, frames.go): that part is not in the core.
 
 import (
 	"cmp"
@@ -18,8 +18,8 @@ import (
 // mostStubRAM bounds what a machine may say of where its RAM ends.
 const mostStubRAM = 1 << 42
 
-// StubBlocks tells a stub which memory of the machine to read, by the image at path. Errors are those of the
-// stub and the file.
+// StubBlocks tells a stub which memory of the machine to read, by the image at path. Errors are
+// those of the stub and the file.
 func StubBlocks(s *memory.Stub, path string) error {
 	f, err := elf.Open(path)
 	if err != nil {

@@ -1,8 +1,9 @@
 package core
 
-// Memory that the program has and never touched. The kernel gives it a page when it is touched; until then it
-// is zeros, and in no page table. A debugger that finds nothing there says that it cannot read it, as of a slice that
-// was made and not written to. So such memory gets segments, too: of a hole of the file that they share.
+// Memory that the program has and never touched. The kernel gives it a page when it is touched;
+// until then it is zeros, and in no page table. A debugger that finds nothing there says that it
+// cannot read it, as of a slice that was made and not written to. So such memory gets segments,
+// too: of a hole of the file that they share.
 
 import (
 	"cmp"
@@ -20,7 +21,8 @@ const (
 	zerosSize = 64 << 20 // of one of them at most
 )
 
-// area is a piece of the program's address space, from lo up to hi, where what is not mapped is zeros.
+// area is a piece of the program's address space, from lo up to hi, where what is not mapped is
+// zeros.
 type area struct{ lo, hi uint64 }
 
 // areas reads them from the kernel's table, in the order of their addresses.
@@ -54,7 +56,8 @@ func (r *variables) areas() (all []area) {
 	return all
 }
 
-// untouched returns what of areas is not mapped, the largest pieces first, and how large the largest is.
+// untouched returns what of areas is not mapped, the largest pieces first, and how large the
+// largest is.
 func untouched(space *memory.Space, all []area) (gaps []memory.Run, most uint64, err error) {
 	add := func(lo, hi uint64) {
 		for lo < hi {

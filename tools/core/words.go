@@ -3,8 +3,6 @@ package core
 // A core file of words alone: what a debugger needs to look at goroutines whose traces have come.
 
 import (
-	"bytes"
-	"debug/elf"
 	"fmt"
 	"io"
 	"maps"
@@ -42,11 +40,6 @@ func WriteMemory(w io.Writer, words map[uint64]uint64, path string) error {
 	if err != nil {
 		return err
 	}
-	var notes bytes.Buffer
-	note(&notes, elf.NT_PRSTATUS, prstatus(&thread{}, 1, sigTRAP))
-	note(&notes, elf.NT_PRPSINFO, prpsinfo(filepath.Base(path), ""))
-	note(&notes, ntSiginfo, siginfo(sigTRAP, 0))
-	note(&notes, ntFile, files)
 	runs := runsOfWords(words)
 	if len(runs) > maxRuns {
 		return fmt.Errorf("the memory is in %d pieces, more than a core file can have", len(runs))
@@ -54,5 +47,5 @@ func WriteMemory(w io.Writer, words map[uint64]uint64, path string) error {
 	if len(headers.words) > 0 {
 		runs = append(runs, headers)
 	}
-	return writeFile(w, notes.Bytes(), runs)
+	return writeFile(w, notesOf([]place{{id: 1}}, path, &wire.Trace{}, files, nil), runs)
 }

@@ -5,6 +5,7 @@ package inspect
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"go/constant"
 	"slices"
@@ -181,33 +182,32 @@ const maxGoroutines = 1 << 20
 // details reads it for all.
 func (p *Program) details() map[int64]detail {
 	all := map[int64]detail{}
-	n, err := p.global("len(runtime.allgs)", 0)
-	if err != nil {
+	list, err := p.global("runtime.allgs", 0)
+	t, err2 := p.target.BinInfo().FindType("runtime.g")
+	if err != nil || err2 != nil {
 		return all
 	}
-	count, _ := constant.Int64Val(n.Value)
-	word := func(expr string) (int64, bool) {
-		v, err := p.global(expr, 0)
-		if err != nil || v.Value == nil || v.Value.Kind() != constant.Int {
-			return 0, false
-		}
-		return constant.Int64Val(v.Value)
+	field := func(g uint64, name string) (uint64, bool) {
+		off, _, err := Field(t, name)
+		w, ok := p.word(g + off)
+		return w, ok && err == nil
 	}
-	for i := range min(count, maxGoroutines) {
-		g := fmt.Sprintf("runtime.allgs[%d].", i)
-		id, ok := word(g + "goid")
-		if !ok {
-			continue
+	for i := range min(uint64(max(list.Len, 0)), maxGoroutines) {
+		g, _ := p.word(list.Base + 8*i)
+		if id, ok := field(g, "goid"); ok {
+			parent, _ := field(g, "parentGoid")
+			locked, ok := field(g, "lockedm")
+			all[int64(id)] = detail{int64(parent), ok && locked != 0}
 		}
-		var d detail
-		d.parent, _ = word(g + "parentGoid")
-		if v, err := p.global(g+"lockedm", 0); err == nil && v.Value != nil && v.Value.Kind() == constant.Int {
-			m, _ := constant.Uint64Val(v.Value)
-			d.locked = m != 0
-		}
-		all[id] = d
 	}
 	return all
+}
+
+// word reads a word of memory.
+func (p *Program) word(addr uint64) (uint64, bool) {
+	var b [8]byte
+	n, err := p.target.Memory().ReadMemory(b[:], addr)
+	return binary.LittleEndian.Uint64(b[:]), err == nil && n == len(b)
 }
 
 // stringValue is the value of a string variable.

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-delve/delve/pkg/dwarf/godwarf"
 	"github.com/go-delve/delve/pkg/dwarf/op"
 	"github.com/go-delve/delve/pkg/dwarf/regnum"
 	"github.com/go-delve/delve/pkg/logflags"
@@ -59,23 +58,14 @@ func OpenImage(path string) (i *Image, err error) {
 		return nil, fmt.Errorf("%s has no debug information; build without -ldflags=-w and -s", path)
 	}
 	t, err := i.bi.FindType("runtime.g")
+	if err == nil {
+		i.goid, _, err = Field(t, "goid")
+	}
 	if err != nil {
 		i.bi.Close()
 		return nil, err
 	}
-	g, ok := t.(*godwarf.StructType)
-	if !ok {
-		i.bi.Close()
-		return nil, errors.New("runtime.g is no structure")
-	}
-	for _, f := range g.Field {
-		if f.Name == "goid" {
-			i.goid = uint64(f.ByteOffset)
-			return i, nil
-		}
-	}
-	i.bi.Close()
-	return nil, errors.New("runtime.g has no goid")
+	return i, nil
 }
 
 // Close closes the file. Host.

@@ -146,27 +146,21 @@ type object struct {
 	addr uint64
 }
 
+// holdersOf finds the holders of what a goroutine waits for.
 func (p *program) holdersOf(all []*Goroutine, waiting map[object][]*Goroutine, g *Goroutine, o *Object) {
-	switch o.Kind {
-	case Mutex:
+	switch {
+	case o.Kind == Mutex:
 		p.exclusive(all, o, o.Addr)
-	case Once:
+	case o.Kind == Once:
 		p.exclusive(all, o, p.at(o.Addr, "sync.Once.m"))
-	case WLock:
-		if p.holder(p.semaOf(g), "sync.RWMutex.writerSem") == o.Addr && g.State == "sync.RWMutex.Lock" {
-			n := int32(p.get(o.Addr, "sync.RWMutex.readerWait"))
-			p.find(all, o, o.Addr, locks.Read, int(n))
-			o.State, o.readers = plural(int(n), "reader"), true
-			return
-		}
-		p.writer(all, waiting, o)
-	case RLock:
+	case o.Kind == WLock && p.holder(p.semas[g.g], "sync.RWMutex.writerSem") == o.Addr && g.State == "sync.RWMutex.Lock":
+		n := int32(p.get(o.Addr, "sync.RWMutex.readerWait"))
+		p.find(all, o, o.Addr, locks.Read, int(n))
+		o.State, o.readers = plural(int(n), "reader"), true
+	case o.Kind == WLock || o.Kind == RLock:
 		p.writer(all, waiting, o)
 	}
 }
-
-// semaOf returns the word on which a goroutine waits, from what was found.
-func (p *program) semaOf(g *Goroutine) uint64 { return p.semas[g.g] }
 
 // exclusive finds the one who has a Mutex.
 func (p *program) exclusive(all []*Goroutine, o *Object, mu uint64) {

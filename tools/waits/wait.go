@@ -113,7 +113,7 @@ func (p *program) semaphores() map[uint64]uint64 {
 	walk = func(s uint64, depth int) {
 		for ; s != 0 && depth < 1000 && !seen[s]; depth++ {
 			seen[s] = true
-			addr := p.elem(s)
+			addr := p.sudog(s, "elem")
 			for w := s; w != 0 && len(m) < 1<<20; w = p.get(w, "runtime.sudog.waitlink") {
 				if g := p.get(w, "runtime.sudog.g"); m[g] == 0 {
 					m[g] = addr
@@ -131,23 +131,44 @@ func (p *program) semaphores() map[uint64]uint64 {
 	return m
 }
 
-// elem returns sudog.elem, and channel sudog.c: from Go 1.26 on each is a struct of two words, the
-// second of which is true.
-func (p *program) elem(s uint64) uint64 { return p.maybe(s, "runtime.sudog.elem") }
-
-func (p *program) channel(s uint64) uint64 { return p.maybe(s, "runtime.sudog.c") }
-
-func (p *program) maybe(s uint64, name string) uint64 {
+// sudog returns a field of a sudog: from Go 1.26 on elem and c are structs of two words, the second
+// of which is true.
+func (p *program) sudog(s uint64, name string) uint64 {
+	name = "runtime.sudog." + name
 	if _, ok := p.field(name + ".vu"); ok {
-		return p.get(s, name+".vu")
+		name += ".vu"
 	}
 	return p.get(s, name)
 }
 
+// states are the runtime's words for waits, with the field of what is waited for whose address the
+// runtime has.
+var states = map[string]struct {
+	kind  Kind
+	field string
+}{
+	"sync.Mutex.Lock":         {Mutex, "internal/sync.Mutex.sema"},
+	"sync.RWMutex.RLock":      {RLock, "sync.RWMutex.readerSem"},
+	"sync.RWMutex.Lock":       {WLock, "sync.RWMutex.writerSem"},
+	"sync.WaitGroup.Wait":     {WaitGroup, "sync.WaitGroup.sema"},
+	"sync.Cond.Wait":          {kind: Cond},
+	"semacquire":              {kind: Semaphore},
+	"chan receive (nil chan)": {kind: NilChan},
+	"chan send (nil chan)":    {kind: NilChan},
+	"IO wait":                 {kind: Poll},
+	"sleep":                   {kind: Sleep},
+}
+
+// around are the functions whose lock is made of a mutex, with the field that this is.
+var around = map[string]struct {
+	kind  Kind
+	field string
+}{
+	"sync.(*RWMutex).Lock": {WLock, "sync.RWMutex.w"},
+	"sync.(*Once).doSlow":  {Once, "sync.Once.m"},
+}
+
 func (p *program) wait(g *Goroutine) *Wait {
-	one := func(k Kind, addr uint64) *Wait {
-		return &Wait{Kind: k, Objects: []*Object{{Kind: k, Addr: addr}}}
-	}
 	switch g.status {
 	case gSyscall:
 		return p.syscallWait(g)
@@ -158,102 +179,95 @@ func (p *program) wait(g *Goroutine) *Wait {
 		return nil
 	}
 	first := p.get(g.g, "runtime.g.waiting")
-	sema := p.semas[g.g]
-	if sema == 0 && first != 0 {
-		sema = p.elem(first)
-		p.semas[g.g] = sema
+	if p.semas[g.g] == 0 && first != 0 {
+		p.semas[g.g] = p.sudog(first, "elem")
 	}
 	state := strings.TrimSuffix(g.State, " (durable)")
-	switch state {
-	case "sync.Mutex.Lock":
-		mu := p.holder(sema, "internal/sync.Mutex.sema")
-		i := g.has("internal/sync.(*Mutex).lockSlow")
-		for i++; i < len(g.frames); i++ {
-			switch name := funcName(&g.frames[i]); name {
-			case "internal/sync.(*Mutex).Lock", "sync.(*Mutex).Lock":
-				continue
-			case "sync.(*RWMutex).Lock":
-				return one(WLock, p.holder(mu, "sync.RWMutex.w"))
-			case "sync.(*Once).doSlow":
-				return one(Once, p.holder(mu, "sync.Once.m"))
-			}
-			break
-		}
-		return one(Mutex, mu)
-	case "sync.RWMutex.RLock":
-		return one(RLock, p.holder(sema, "sync.RWMutex.readerSem"))
-	case "sync.RWMutex.Lock":
-		return one(WLock, p.holder(sema, "sync.RWMutex.writerSem"))
-	case "sync.WaitGroup.Wait":
-		return one(WaitGroup, p.holder(sema, "sync.WaitGroup.sema"))
-	case "sync.Cond.Wait":
-		if _, ok := p.field("runtime.sudog.elem.vu"); !ok {
-			sema = p.condOf(g)
-		}
-		return one(Cond, p.holder(sema, "sync.Cond.notify"))
-	case "semacquire":
-		return one(Semaphore, sema)
-	case "chan receive (nil chan)", "chan send (nil chan)":
-		w := one(NilChan, 0)
-		w.Why = strings.TrimSuffix(strings.TrimPrefix(state, "chan "), " (nil chan)")
-		return w
-	case "select (no cases)":
+	x, ok := states[state]
+	switch {
+	case state == "select (no cases)":
 		return &Wait{Kind: Nothing}
-	case "chan receive", "chan send", "select":
-		w := &Wait{Kind: Receive, Select: state == "select"}
-		if w.Select && first == 0 && p.has(g.g, "runtime.g.waiting") {
-			// A case whose channel is nil is never queued: each of them is nil.
-			w.Kind, w.Objects = NilChan, []*Object{{Kind: NilChan}}
-			return w
-		}
-		for s := first; s != 0 && len(w.Objects) < 1<<16; s = p.get(s, "runtime.sudog.waitlink") {
-			o := &Object{Kind: Receive, Addr: p.channel(s)}
-			switch {
-			case p.queued(o.Addr, "runtime.hchan.sendq", s):
-				o.Kind = Send
-			case state == "chan send", !p.queued(o.Addr, "runtime.hchan.recvq", s) && state == "select":
-				return &Wait{Kind: Other, Why: state} // what it wants of which channel is not known
-			}
-			w.Objects = append(w.Objects, o)
-		}
-		if len(w.Objects) == 0 {
-			return &Wait{Kind: Other, Why: state}
-		}
-		w.Kind = w.Objects[0].Kind
-		return w
-	case "IO wait":
-		w := one(Poll, 0)
+	case !ok:
+		return p.channelWait(g, state, first)
+	}
+	o := &Object{Kind: x.kind}
+	w := &Wait{Objects: []*Object{o}}
+	switch x.kind {
+	case NilChan:
+		w.Why = strings.TrimSuffix(strings.TrimPrefix(state, "chan "), " (nil chan)")
+	case Semaphore:
+		o.Addr = p.semas[g.g]
+	case Cond:
+		o.Addr = p.condOf(g)
+	case Poll:
 		if w.IO = p.ioWait(g); w.IO != nil {
 			w.Why = w.IO.String()
 		}
-		return w
-	case "sleep":
-		return one(Sleep, 0)
+	default:
+		o.Addr = p.holder(p.semas[g.g], x.field)
 	}
-	return &Wait{Kind: Other, Why: g.State}
+	if x.kind == Mutex {
+		i := g.has("internal/sync.(*Mutex).lockSlow") + 1
+		for i < len(g.frames) && strings.HasSuffix(funcName(&g.frames[i]), "sync.(*Mutex).Lock") {
+			i++
+		}
+		if i > 0 && i < len(g.frames) {
+			if y, ok := around[funcName(&g.frames[i])]; ok {
+				o.Kind, o.Addr = y.kind, p.holder(o.Addr, y.field)
+			}
+		}
+	}
+	w.Kind = o.Kind
+	return w
+}
+
+// channelWait is a wait for channels, or one that is not known; first is the first sudog.
+func (p *program) channelWait(g *Goroutine, state string, first uint64) *Wait {
+	w := &Wait{Kind: NilChan, Select: state == "select"}
+	switch {
+	case w.Select && first == 0 && p.has(g.g, "runtime.g.waiting"):
+		// A case whose channel is nil is never queued: each of them is nil.
+		w.Objects = []*Object{{Kind: NilChan}}
+		return w
+	case !w.Select && state != "chan receive" && state != "chan send":
+		return &Wait{Kind: Other, Why: g.State}
+	}
+	for s := first; s != 0 && len(w.Objects) < 1<<16; s = p.get(s, "runtime.sudog.waitlink") {
+		o := &Object{Kind: Receive, Addr: p.sudog(s, "c")}
+		switch {
+		case p.queued(o.Addr, "runtime.hchan.sendq", s):
+			o.Kind = Send
+		case state == "chan send", !p.queued(o.Addr, "runtime.hchan.recvq", s) && w.Select:
+			return &Wait{Kind: Other, Why: state} // what it wants of which channel is not known
+		}
+		w.Objects = append(w.Objects, o)
+	}
+	if len(w.Objects) == 0 {
+		return &Wait{Kind: Other, Why: state}
+	}
+	w.Kind = w.Objects[0].Kind
+	return w
 }
 
 // queued reports whether the sudog s waits in a queue of the channel.
 func (p *program) queued(c uint64, queue string, s uint64) bool {
-	q := p.at(c, queue)
-	n := 0
-	for w := p.get(q, "runtime.waitq.first"); w != 0 && n < 1<<16; w = p.get(w, "runtime.sudog.next") {
-		if w == s {
-			return true
-		}
-		n++
+	w := p.get(p.at(c, queue), "runtime.waitq.first")
+	for n := 0; w != 0 && w != s && n < 1<<16; n++ {
+		w = p.get(w, "runtime.sudog.next")
 	}
-	return false
+	return w == s
 }
 
-// condOf finds the list that a goroutine in Cond.Wait is on, for runtimes whose sudog does not
-// say: sync.Cond's frame has the Cond.
+// condOf finds the Cond that a goroutine waits for: by the list that it is on, or by the frame of
+// Wait, for runtimes whose sudog does not say.
 func (p *program) condOf(g *Goroutine) uint64 {
-	i := g.has("sync.(*Cond).Wait")
-	if i < 0 {
-		return 0
+	if _, ok := p.field("runtime.sudog.elem.vu"); ok {
+		return p.holder(p.semas[g.g], "sync.Cond.notify")
 	}
-	return p.at(p.receiver(g, i, "c"), "sync.Cond.notify")
+	if i := g.has("sync.(*Cond).Wait"); i >= 0 {
+		return p.receiver(g, i, "c")
+	}
+	return 0
 }
 
 // receiver returns the pointer with which a method was called: the variable of that name, or what
