@@ -166,6 +166,35 @@ func (r *record) word(path string) uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
+// pointersOf reads the slice of pointers that is a field of a record, or the record itself: so many things of a
+// kind, most at most.
+func (h *Heap) pointersOf(r *record, path, kind string, most uint64) (all []uint64, err error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	off := uint64(0)
+	if path != "" {
+		if off, _, err = inspect.Field(r.t, path); err != nil {
+			return nil, err
+		}
+	}
+	if off+16 > uint64(len(r.b)) {
+		return nil, fmt.Errorf("the runtime's %v has no %s", r.t, kind)
+	}
+	at, n := binary.LittleEndian.Uint64(r.b[off:]), binary.LittleEndian.Uint64(r.b[off+8:])
+	if n > most {
+		return nil, fmt.Errorf("the core is corrupt: the runtime has %d %s", n, kind)
+	}
+	b := make([]byte, 8*n)
+	if err := h.read(b, at); err != nil {
+		return nil, err
+	}
+	for ; len(b) > 0; b = b[8:] {
+		all = append(all, binary.LittleEndian.Uint64(b))
+	}
+	return all, nil
+}
+
 // has reports whether there is such a field.
 func (r *record) has(path string) bool {
 	_, _, err := inspect.Field(r.t, path)

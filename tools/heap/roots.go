@@ -132,9 +132,7 @@ func (h *Heap) section(b, mask []byte, bitCount, from uint64) {
 				}
 			}
 		}
-		if slot, _, ok := h.find(binary.LittleEndian.Uint64(b[8*w:])); ok {
-			now.slots = append(now.slots, slot)
-		}
+		h.hold(&now, binary.LittleEndian.Uint64(b[8*w:]))
 	}
 	h.root(now)
 }
@@ -149,15 +147,10 @@ func (h *Heap) variableAt(addr uint64) (Root, uint64) {
 	return Root{Kind: "variable", Name: "data without a name"}, addr + 8
 }
 
-// words returns the slots that words may point to.
-func (h *Heap) words(b []byte) (slots []uint32) {
-	for ; len(b) >= 8; b = b[8:] {
-		if slot, _, ok := h.find(binary.LittleEndian.Uint64(b)); ok {
-			slots = append(slots, slot)
-		}
-	}
-	return slots
-}
+// stack is where one lies.
+type stack struct{ lo, hi uint64 }
+
+func (s stack) has(sp uint64) bool { return sp >= s.lo && sp < s.hi }
 
 // stacks reads goroutines' stacks and threads' registers.
 func (h *Heap) stacks() error {
@@ -170,108 +163,112 @@ func (h *Heap) stacks() error {
 		byID[g.ID] = g
 	}
 	all := h.variable("runtime.allgs")
-	if all.err != nil {
-		return all.err
-	}
-	n := binary.LittleEndian.Uint64(all.b[8:])
-	if n > 1<<26 {
-		return fmt.Errorf("the core is corrupt: it has %d goroutines", n)
-	}
-	table := make([]byte, 8*n)
-	if err := h.read(table, all.word("array")); err != nil {
+	list, err := h.pointersOf(all, "", "goroutines", 1<<26)
+	if err != nil {
 		return err
 	}
-	kind := h.named("runtime.g")
-	type stack struct{ lo, hi uint64 }
-	var stacksOf []stack
-	typedStacks := 0
-	for ; len(table) >= 8; table = table[8:] {
-		r := h.record(kind, binary.LittleEndian.Uint64(table))
-		s := stack{r.word("stack.lo"), r.word("stack.hi")}
-		id, status := int64(r.word("goid")), r.word("atomicstatus")&0xfff
-		sp, syscallsp := r.word("sched.sp"), r.word("syscallsp")
-		if r.err != nil {
-			return r.err
+	h.typedStacks = maxTypedStacks
+	var known []stack
+	for _, at := range list {
+		s, err := h.goroutine(h.record(h.named("runtime.g"), at), byID)
+		if err != nil {
+			return err
 		}
-		if status == proc.Gdead || status == proc.Gidle || s.hi <= s.lo || s.hi-s.lo > maxStack {
-			continue
-		}
-		stacksOf = append(stacksOf, s)
-		from := sp
-		if status == proc.Gsyscall && syscallsp != 0 {
-			from = syscallsp
-		}
-		g := byID[id]
-		name := fmt.Sprintf("goroutine %d", id)
-		var frames []proc.Stackframe
-		if g != nil {
-			if fn := g.StartLoc(h.target).Fn; fn != nil {
-				name += " " + fn.Name
-			}
-			if typedStacks < maxTypedStacks {
-				typedStacks++
-				frames = h.frames(g)
-			}
-			if g.Thread != nil {
-				// It ran: sched.sp is of an earlier time.
-				from = s.lo
-				if lowest := lowestSP(frames, s.lo, s.hi); lowest != 0 {
-					from = lowest
-				}
-			}
-		}
-		if from < s.lo || from > s.hi {
-			from = s.lo
-		}
-		b := make([]byte, s.hi-from)
-		if err := h.readPages(b, from); err != nil {
-			h.Notes = append(h.Notes, fmt.Sprintf("the stack of goroutine %d is not in the core: what only it holds counts as unreachable", id))
-			continue
-		}
-		root := Root{Kind: "goroutine", Name: name, slots: h.words(b)}
-		for i := range frames {
-			root.typed = append(root.typed, h.locals(g, frames[i:], from, b)...)
-		}
-		h.root(root)
+		known = append(known, s)
 	}
 	for _, t := range h.target.ThreadList() {
-		regs, err := t.Registers()
-		if err != nil {
-			continue
-		}
-		root := Root{Kind: "thread", Name: fmt.Sprintf("registers of thread %d", t.ThreadID())}
-		list, err := regs.Slice(false)
-		if err != nil {
-			continue
-		}
-		for _, r := range list {
-			if r.Reg != nil {
-				if slot, _, ok := h.find(r.Reg.Uint64Val); ok {
-					root.slots = append(root.slots, slot)
-				}
-			}
-		}
-		sp := regs.SP()
-		if !slices.ContainsFunc(stacksOf, func(s stack) bool { return sp >= s.lo && sp < s.hi }) {
-			// On a signal's stack lie the registers of what it has interrupted. Behind the end of a
-			// stack lies what is none.
-			for at, end := sp&^7, min(sp+systemStack, h.endOfStack(sp)); at < end; at += 8 {
-				w, err := h.load(at)
-				if err != nil {
-					break
-				}
-				if slot, _, ok := h.find(w); ok {
-					root.slots = append(root.slots, slot)
-				}
-			}
-		}
-		h.root(root)
+		h.thread(t, known)
 	}
 	return nil
 }
 
-// endOfStack returns where the stack of a thread ends that has the address: that of its g0, or the
-// one for signals. It is the end of memory if none has.
+// goroutine makes a root of one, and returns where its stack is; none of one that is dead.
+func (h *Heap) goroutine(r *record, byID map[int64]*proc.G) (s stack, err error) {
+	s = stack{r.word("stack.lo"), r.word("stack.hi")}
+	id, status := int64(r.word("goid")), r.word("atomicstatus")&0xfff
+	from, syscallsp := r.word("sched.sp"), r.word("syscallsp")
+	if r.err != nil {
+		return s, r.err
+	}
+	if status == proc.Gdead || status == proc.Gidle || s.hi <= s.lo || s.hi-s.lo > maxStack {
+		return stack{}, nil
+	}
+	if status == proc.Gsyscall && syscallsp != 0 {
+		from = syscallsp
+	}
+	name := fmt.Sprintf("goroutine %d", id)
+	var frames []proc.Stackframe
+	g := byID[id]
+	if g != nil {
+		if fn := g.StartLoc(h.target).Fn; fn != nil {
+			name += " " + fn.Name
+		}
+		if h.typedStacks--; h.typedStacks >= 0 {
+			frames = h.frames(g)
+		}
+		if g.Thread != nil { // it ran: sched.sp is of an earlier time
+			from = lowestSP(frames, s)
+		}
+	}
+	if from < s.lo || from > s.hi {
+		from = s.lo
+	}
+	b := make([]byte, s.hi-from)
+	if err := h.readPages(b, from); err != nil {
+		h.Notes = append(h.Notes, fmt.Sprintf("the stack of goroutine %d is not in the core: what only it holds counts as unreachable", id))
+		return s, nil
+	}
+	root := Root{Kind: "goroutine", Name: name}
+	for w := b; len(w) >= 8; w = w[8:] {
+		h.hold(&root, binary.LittleEndian.Uint64(w))
+	}
+	for i := range frames {
+		root.typed = append(root.typed, h.locals(g, frames[i:], from, b)...)
+	}
+	h.root(root)
+	return s, nil
+}
+
+// hold notes that a root holds the object at an address, if there is one.
+func (h *Heap) hold(r *Root, addr uint64) {
+	if slot, _, ok := h.find(addr); ok {
+		r.slots = append(r.slots, slot)
+	}
+}
+
+// thread makes a root of a thread's registers, and of its stack if that is no goroutine's.
+func (h *Heap) thread(t proc.Thread, known []stack) {
+	regs, err := t.Registers()
+	if err != nil {
+		return
+	}
+	list, err := regs.Slice(false)
+	if err != nil {
+		return
+	}
+	root := Root{Kind: "thread", Name: fmt.Sprintf("registers of thread %d", t.ThreadID())}
+	for _, r := range list {
+		if r.Reg != nil {
+			h.hold(&root, r.Reg.Uint64Val)
+		}
+	}
+	sp := regs.SP()
+	if !slices.ContainsFunc(known, func(s stack) bool { return s.has(sp) }) {
+		// On a signal's stack lie the registers of what it has interrupted. Past the end of a stack lies what
+		// is none.
+		for at, end := sp&^7, min(sp+systemStack, h.endOfStack(sp)); at < end; at += 8 {
+			w, err := h.load(at)
+			if err != nil {
+				break
+			}
+			h.hold(&root, w)
+		}
+	}
+	h.root(root)
+}
+
+// endOfStack returns where the stack of a thread ends that has the address: that of its g0, or the one for signals.
+// It is the end of memory if none has.
 func (h *Heap) endOfStack(sp uint64) uint64 {
 	first := h.variable("runtime.allm")
 	if first.err != nil || len(first.b) < 8 {
@@ -283,8 +280,9 @@ func (h *Heap) endOfStack(sp uint64) uint64 {
 		r := h.record(m, at)
 		for _, field := range []string{"g0", "gsignal"} {
 			if a := r.word(field); a != 0 {
-				if s := h.record(g, a); sp >= s.word("stack.lo") && sp < s.word("stack.hi") {
-					return s.word("stack.hi")
+				x := h.record(g, a)
+				if s := (stack{x.word("stack.lo"), x.word("stack.hi")}); s.has(sp) {
+					return s.hi
 				}
 			}
 		}
@@ -306,12 +304,16 @@ func (h *Heap) frames(g *proc.G) (frames []proc.Stackframe) {
 	return frames
 }
 
-// lowestSP is the stack pointer of the innermost frame on a stack; 0 if there is none.
-func lowestSP(frames []proc.Stackframe, lo, hi uint64) (sp uint64) {
+// lowestSP is the stack pointer of the innermost frame on a stack, its lower end if there is none.
+func lowestSP(frames []proc.Stackframe, s stack) uint64 {
+	sp := s.hi
 	for i := range frames {
-		if at := frames[i].Regs.SP(); at >= lo && at < hi && (sp == 0 || at < sp) {
-			sp = at
+		if at := frames[i].Regs.SP(); s.has(at) {
+			sp = min(sp, at)
 		}
+	}
+	if sp == s.hi {
+		return s.lo
 	}
 	return sp
 }
@@ -355,13 +357,7 @@ const (
 // pointers hold what they point to, though not the object.
 func (h *Heap) allSpecials() error {
 	special := h.named("runtime.special")
-	var final, cleanup, weak Root
-	final, cleanup, weak = Root{Kind: "special", Name: "finalizers"}, Root{Kind: "special", Name: "cleanups"}, Root{Kind: "special", Name: "weak pointers"}
-	add := func(r *Root, addr uint64) {
-		if slot, _, ok := h.find(addr); ok {
-			r.slots = append(r.slots, slot)
-		}
-	}
+	final, cleanup, weak := Root{Kind: "special", Name: "finalizers"}, Root{Kind: "special", Name: "cleanups"}, Root{Kind: "special", Name: "weak pointers"}
 	seen := 0
 	for i := range h.spans {
 		s := &h.spans[i]
@@ -378,21 +374,21 @@ func (h *Heap) allSpecials() error {
 			switch kind {
 			case kindFinalizer:
 				f := h.record(h.named("runtime.specialfinalizer"), at)
-				add(&final, f.word("fn"))
-				add(&final, f.word("fint"))
-				add(&final, f.word("ot"))
+				h.hold(&final, f.word("fn"))
+				h.hold(&final, f.word("fint"))
+				h.hold(&final, f.word("ot"))
 				if n := off / s.elem; n < s.count && !s.noscan {
-					h.pointers(s, n, func(_, v uint64) { add(&final, v) })
+					h.pointers(s, n, func(_, v uint64) { h.hold(&final, v) })
 				}
 			case kindCleanup:
 				c := h.record(h.named("runtime.specialCleanup"), at)
 				for _, f := range []string{"cleanup.ptr", "cleanup.fn", "fn"} { // the last is Go 1.25's
 					if c.has(f) {
-						add(&cleanup, c.word(f))
+						h.hold(&cleanup, c.word(f))
 					}
 				}
 			case kindWeak:
-				add(&weak, h.record(h.named("runtime.specialWeakHandle"), at).word("handle"))
+				h.hold(&weak, h.record(h.named("runtime.specialWeakHandle"), at).word("handle"))
 			}
 			at = next
 		}

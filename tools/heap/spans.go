@@ -36,6 +36,9 @@ type Heap struct {
 	pages map[uint64]uint32 // page number -> index in spans
 	slots uint32            // of all spans
 
+	total       uint64 // pages of all spans
+	typedStacks int    // of so many goroutines the variables are still to be looked at
+
 	classes    []uint64 // bytes of each size class
 	inlineBits uint64   // bytes of runtime.spanInlineMarkBits at the end of a small span
 	modules    []module
@@ -123,81 +126,75 @@ func (h *Heap) readClasses() error {
 // readSpans reads the table of spans.
 func (h *Heap) readSpans() error {
 	heap := h.variable("runtime.mheap_")
-	all, n := heap.word("allspans"), uint64(0)
-	if heap.err != nil {
-		return heap.err
-	}
-	off, _, err := inspect.Field(heap.t, "allspans")
+	heapGen := uint32(heap.word("sweepgen"))
+	list, err := h.pointersOf(heap, "allspans", "spans", maxSpans)
 	if err != nil {
 		return err
 	}
-	n = binary.LittleEndian.Uint64(heap.b[off+8:])
-	if n > maxSpans {
-		return fmt.Errorf("the core is corrupt: the runtime has %d spans", n)
-	}
-	table := make([]byte, 8*n)
-	if err := h.read(table, all); err != nil {
-		return err
-	}
 	kind := h.named("runtime.mspan")
-	const inUse = 1
-	total := uint64(0)
-	for ; len(table) >= 8; table = table[8:] {
-		r := h.record(kind, binary.LittleEndian.Uint64(table))
+	for _, at := range list {
+		r := h.record(kind, at)
 		if errors.Is(r.err, errNoMemory) {
 			continue // a spare one: the runtime has made room for it, and not written to it yet
 		}
-		if r.word("state.s.value") != inUse {
-			if r.err != nil {
-				return r.err
-			}
-			continue
-		}
-		class := r.word("spanclass")
-		s := span{
-			start: r.word("startAddr"), pages: r.word("npages"), elem: r.word("elemsize"), count: r.word("nelems"),
-			noscan: class&1 != 0, small: class>>1 != 0, largeType: r.word("largeType"), specials: r.word("specials"),
-			arena: r.has("isUserArenaChunk") && r.word("isUserArenaChunk") != 0, first: h.slots,
-		}
-		free, bitsAt := r.word("freeindex"), r.word("allocBits")
-		gen, heapGen := uint32(r.word("sweepgen")), uint32(heap.word("sweepgen"))
-		if r.word("allocCount") == 0 && free == 0 && r.err == nil && !s.small {
-			continue // being made
-		}
-		if err := errors.Join(r.err, heap.err); err != nil {
+		if err := h.readSpan(r, heapGen); err != nil {
 			return err
 		}
-		total += s.pages
-		if s.pages == 0 || total > maxSpanBytes/pageSize || s.elem == 0 || s.elem%8 != 0 || s.count == 0 || s.count > s.pages*pageSize/8 ||
-			s.elem > s.pages*pageSize || s.count*s.elem > s.pages*pageSize || uint64(h.slots)+s.count > maxSlots || s.start%pageSize != 0 {
-			return fmt.Errorf("the core is corrupt: a span at %#x has %d pages and %d objects of %d bytes", s.start, s.pages, s.count, s.elem)
-		}
-		s.alloc = make([]byte, (s.count+7)/8)
-		if err := h.read(s.alloc, bitsAt); err != nil {
-			return err
-		}
-		for i := range min(free, s.count) {
-			s.alloc[i/8] |= 1 << (i % 8)
-		}
-		if s.count%8 != 0 {
-			s.alloc[len(s.alloc)-1] &= 1<<(s.count%8) - 1
-		}
-		n := uint64(0)
-		for _, b := range s.alloc {
-			n += uint64(bits.OnesCount8(b))
-		}
-		h.Objects += n
-		h.Bytes += n * s.elem
-		if gen == heapGen+1 || gen == heapGen+3 {
-			// A cached one is not in the statistics yet.
-			h.RuntimeBytes += (r.word("allocCount") - r.word("allocCountBeforeCache")) * s.elem
-		}
-		for i := range s.pages {
-			h.pages[s.start/pageSize+i] = uint32(len(h.spans))
-		}
-		h.slots += uint32(s.count)
-		h.spans = append(h.spans, s)
 	}
+	return nil
+}
+
+// readSpan reads one, if it is in use.
+func (h *Heap) readSpan(r *record, heapGen uint32) error {
+	const inUse = 1
+	if r.word("state.s.value") != inUse {
+		return r.err
+	}
+	class := r.word("spanclass")
+	s := span{
+		start: r.word("startAddr"), pages: r.word("npages"), elem: r.word("elemsize"), count: r.word("nelems"),
+		noscan: class&1 != 0, small: class>>1 != 0, largeType: r.word("largeType"), specials: r.word("specials"),
+		arena: r.has("isUserArenaChunk") && r.word("isUserArenaChunk") != 0, first: h.slots,
+	}
+	free, bitsAt, allocated := r.word("freeindex"), r.word("allocBits"), r.word("allocCount")
+	gen, before := uint32(r.word("sweepgen")), r.word("allocCountBeforeCache")
+	if r.err != nil {
+		return r.err
+	}
+	if allocated == 0 && free == 0 && !s.small {
+		return nil // being made
+	}
+	h.total += s.pages
+	if s.pages == 0 || h.total > maxSpanBytes/pageSize || s.elem == 0 || s.elem%8 != 0 || s.count == 0 ||
+		s.count > s.pages*pageSize/8 || s.elem > s.pages*pageSize || s.count*s.elem > s.pages*pageSize ||
+		uint64(h.slots)+s.count > maxSlots || s.start%pageSize != 0 {
+		return fmt.Errorf("the core is corrupt: a span at %#x has %d pages and %d objects of %d bytes", s.start, s.pages, s.count, s.elem)
+	}
+	s.alloc = make([]byte, (s.count+7)/8)
+	if err := h.read(s.alloc, bitsAt); err != nil {
+		return err
+	}
+	for i := range min(free, s.count) {
+		s.alloc[i/8] |= 1 << (i % 8)
+	}
+	if s.count%8 != 0 {
+		s.alloc[len(s.alloc)-1] &= 1<<(s.count%8) - 1
+	}
+	n := uint64(0)
+	for _, b := range s.alloc {
+		n += uint64(bits.OnesCount8(b))
+	}
+	h.Objects += n
+	h.Bytes += n * s.elem
+	if gen == heapGen+1 || gen == heapGen+3 {
+		// A cached one is not in the statistics yet.
+		h.RuntimeBytes += (allocated - before) * s.elem
+	}
+	for i := range s.pages {
+		h.pages[s.start/pageSize+i] = uint32(len(h.spans))
+	}
+	h.slots += uint32(s.count)
+	h.spans = append(h.spans, s)
 	return nil
 }
 
