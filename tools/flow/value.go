@@ -44,9 +44,6 @@ func newValues() *Values {
 // Node returns the expression with a number.
 func (t *Values) Node(v Value) Node { return t.nodes[v] }
 
-// Known returns the number of an expression, 0 if the function has none.
-func (t *Values) Known(n Node) Value { return t.ids[n] }
-
 func (t *Values) intern(n Node) Value {
 	v, ok := t.ids[n]
 	if !ok {
