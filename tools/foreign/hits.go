@@ -96,8 +96,8 @@ func (p *program) lookup(addr uint64, ret bool) []lookup.Call {
 // functions returns the functions called name that are of the size, as the trace
 // counts it (0: it does not say), and have the offset: those of the first program
 // that has one. If there are others of the name only, it says so.
-func (x *Reader) functions(in []*program, name string, off, size uint64) (*program,
-	[]lookup.Named) {
+func (x *Reader) functions(in []*program, name string,
+	off, size uint64) (*program, []lookup.Named) {
 	var other uint64 // the size of one that does not fit
 	for _, p := range in {
 		all := p.called(name)

@@ -62,8 +62,7 @@ var logFunctions = []string{
 func inLog(calls []Call) bool {
 	for _, c := range calls {
 		if !slices.ContainsFunc(logFunctions, func(p string) bool {
-			return strings.HasPrefix(c.Function,
-				p)
+			return strings.HasPrefix(c.Function, p)
 		}) {
 			return false
 		}

@@ -149,8 +149,7 @@ func (s *Snapshot) Groups(kind uint64) []*Group {
 	all := slices.Collect(maps.Values(by))
 	for _, g := range all {
 		slices.SortFunc(g.Handles, func(a, b Handle) int {
-			return cmp.Or(cmp.Compare(a.Time, b.Time),
-				cmp.Compare(a.Key, b.Key))
+			return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Key, b.Key))
 		})
 	}
 	slices.SortFunc(all, func(a, b *Group) int {

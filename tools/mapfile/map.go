@@ -308,8 +308,7 @@ func (m *Map) Named(name string) []Symbol {
 				m.byName = append(m.byName, int32(i))
 			}
 		}
-		slices.SortStableFunc(m.byName, func(a,
-			b int32) int {
+		slices.SortStableFunc(m.byName, func(a, b int32) int {
 			return strings.Compare(m.syms[a].Name, m.syms[b].Name)
 		})
 	})

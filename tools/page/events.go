@@ -100,8 +100,8 @@ func events(t *wire.Trace) *timeView {
 			rows[e.Thread] = in
 			if in == len(v.Rows) {
 				y := timeHead + in*timeRowHeight
-				v.Rows = append(v.Rows, timeRow{Name: rowName(e.Thread, in), Y: y + 17, Line: y +
-					timeRowHeight/2})
+				v.Rows = append(v.Rows, timeRow{Name: rowName(e.Thread, in), Y: y + 17,
+					Line: y + timeRowHeight/2})
 			}
 		}
 		r := &v.Rows[in]

@@ -68,8 +68,7 @@ var kinds = map[string]string{
 func (r *Report) traceView(t *wire.Trace, id int) *traceView {
 	sym := r.resolver(t)
 	v := &traceView{ID: id, Reason: visible(t.Reason, maxReason), Goroutine: t.Goroutine,
-		Thread: t.Thread,
-		CPU:    t.CPU, of: t.Of, fatal: t.Fatal(), build: t.BuildID, seq: t.Seq}
+		Thread: t.Thread, CPU: t.CPU, of: t.Of, fatal: t.Fatal(), build: t.BuildID, seq: t.Seq}
 	v.Kind = kinds[t.Kind]
 	if v.Kind == "" {
 		v.Kind = name(cmp.Or(t.Kind, "Trace"))
