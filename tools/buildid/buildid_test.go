@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/zeroframe/zeroframe/tools/await"
+	"github.com/zeroframe/zeroframe/tools/debuginfod"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
@@ -351,8 +352,8 @@ func TestFromEnvironment(t *testing.T) {
 		t.Errorf("without the variable: %v, %v", s, err)
 	}
 	t.Setenv(URLsEnv, "https://a.example/ http://b.example:8002")
-	t.Setenv(maxSizeEnv, "1000")
-	t.Setenv(timeoutEnv, "7")
+	t.Setenv(debuginfod.MaxSizeEnv, "1000")
+	t.Setenv(debuginfod.TimeoutEnv, "7")
 	t.Setenv("XDG_CACHE_HOME", "/nowhere")
 	s, err := FromEnvironment()
 	if err != nil || len(s.URLs) != 2 || s.MaxSize != 1000 || s.Timeout != 7*time.Second || s.Dir != "/nowhere/zeroframe/debuginfod" {

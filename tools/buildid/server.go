@@ -10,11 +10,8 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -25,11 +22,6 @@ import (
 const (
 	// URLsEnv lists the servers, parted by blanks, as for every debuginfod client.
 	URLsEnv = debuginfod.URLsEnv
-	// maxSizeEnv and timeoutEnv are the limits of every debuginfod client: bytes, and
-	// seconds in which nothing comes.
-	maxSizeEnv = debuginfod.MaxSizeEnv
-	timeoutEnv = debuginfod.TimeoutEnv
-
 	// DefaultMaxSize is the largest file in bytes: a distribution's kernel is near one
 	// gigabyte.
 	DefaultMaxSize = 4 << 30
@@ -58,25 +50,17 @@ type Server struct {
 // FromEnvironment returns the servers that the environment names, with a folder in
 // the user's cache, and nil if it names none.
 func FromEnvironment() (*Server, error) {
-	urls := strings.Fields(os.Getenv(URLsEnv))
-	if len(urls) == 0 {
-		return nil, nil
-	}
-	for _, s := range urls {
-		if u, err := url.Parse(s); err != nil || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, fmt.Errorf("%s: %q is no http or https address", URLsEnv, s)
-		}
+	c, err := debuginfod.FromEnvironment()
+	if c == nil || err != nil {
+		return nil, err
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, fmt.Errorf("a folder for what debuginfod sends: %w", err)
 	}
-	s := &Server{URLs: urls, Dir: filepath.Join(cache, "zeroframe", "debuginfod")}
-	if n, err := strconv.ParseInt(os.Getenv(maxSizeEnv), 10, 64); err == nil && n > 0 {
-		s.MaxSize = n
-	}
-	if n, err := strconv.Atoi(os.Getenv(timeoutEnv)); err == nil && n > 0 {
-		s.Timeout = time.Duration(n) * time.Second
+	s := &Server{URLs: c.URLs, Dir: filepath.Join(cache, "zeroframe", "debuginfod"), Timeout: c.Timeout}
+	if c.MaxSize != debuginfod.DefaultMaxSize {
+		s.MaxSize = c.MaxSize
 	}
 	return s, nil
 }

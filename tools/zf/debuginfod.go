@@ -49,20 +49,13 @@ func (l *progressLine) showDownload(url string, done, total int64) {
 		l.next()
 		return
 	}
-	l.often(progressAfter/3, func() string { return downloadLine(url, done, total) })
-}
-
-// downloadLine says how much of a file has come, in no more than a line.
-func downloadLine(url string, done, total int64) string {
-	much := ": " + megabytes(done)
-	if total > 0 {
-		much = fmt.Sprintf(": %.1f of %s", float64(done)/1e6, megabytes(total))
-	}
-	line := "downloading " + url
-	if room := columns - 1 - len(much); len(line) > room {
-		line = line[:room-3] + "..."
-	}
-	return line + much
+	l.often(progressAfter/3, func() string {
+		of := ""
+		if total > 0 {
+			of = " of " + megabytes(total)
+		}
+		return fmt.Sprintf("downloading %s%s: %s", megabytes(done), of, url)
+	})
 }
 
 // fromServer opens the file of a build that a server has: one that resolves something; nil if
