@@ -9,13 +9,10 @@
 // takes minutes to build, stay in the user's cache folder. ZF_VMLINUX names another
 // vmlinux to measure with.
 //
-// The words behind the command are the parts to measure, without any all of them: equal, equal-go,
-// kernel, index, oops, oopslog, go, live, big, folded, cxx. The last three compare zf with
-// llvm-addr2line, eu-addr2line and gimli's addr2line in the same run, in time, in the processor's
-// time and in memory, each with the best of them in that. gimli's is built with rustc from the
-// crates of Debian's librust-addr2line-dev; a C++ program of 2 GiB, of 20,000 units and one with
-// 200 MB of debug information, is made once and kept too. On a busy machine the ratios of the
-// processor's time tell more than those of the time.
+// The words after the command are the parts to measure, without any all of them: figures.txt has
+// them, with each figure and its goal. gimli's addr2line is built with rustc from the crates of
+// Debian's librust-addr2line-dev; a C++ program of 2 GiB is linked once and kept too. On a busy
+// machine the ratios of the processor's time tell more than those of the time.
 //
 // A peer that takes twenty times the processor's time of zf, and 10 s, is left out and named.
 //
@@ -24,10 +21,9 @@
 //
 // In the order of reading:
 //
-//	main.go     the command
-//	parts.go    the figures
-//	measure.go  time and memory of a command, and its answers
-//	setup.go    what is measured, and its peers
-//	gimli.rs    gimli's addr2line as a command
-//	cxx.go      a big C++ program
+//	main.go      the command, and the ways to measure
+//	figures.txt  the figures
+//	measure.go   time and memory of a command, its inputs and its answers
+//	setup.sh     what is measured, and its peers
+//	testdata     what they are made of
 package main
