@@ -19,7 +19,6 @@ type unitIndex struct {
 	read   bool // all units' ranges are there
 	sorted bool // and sorted
 	asked  int  // look-ups before
-	units  int  // that have code; 0 if they were not counted yet
 }
 
 // A unitRange is a piece of text that belongs to the unit at offset base.
@@ -73,53 +72,6 @@ func (d *Data) UnitsOf(n int, pc func(i int) uint64, each func(i int, units []ui
 	for i := range n {
 		each(i, d.unitsAt(pc(i), buf[:0]))
 	}
-}
-
-// CodeUnits returns how many units have code.
-func (d *Data) CodeUnits() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.readRanges()
-	x := &d.index
-	if x.units == 0 {
-		bases := make([]uint64, len(x.ranges))
-		for i := range bases {
-			bases[i] = x.ranges[i].base
-		}
-		slices.Sort(bases)
-		x.units = len(slices.Compact(bases))
-	}
-	return x.units
-}
-
-// A Claim is a piece of text and the units that have code there, in link order.
-type Claim struct {
-	elf.Span
-	Units []uint64
-}
-
-// Claims returns all text that units have code at, in the order of the addresses.
-func (d *Data) Claims() (all []Claim) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.readRanges()
-	d.index.asked = askedUnsorted // what follows is worth sorting them
-	d.index.sort()
-	var bounds []uint64
-	for _, s := range d.File.TextSpans() {
-		bounds = append(bounds, s.Low, s.High)
-	}
-	for i := range d.index.ranges {
-		bounds = append(bounds, d.index.ranges[i].Low, d.index.ranges[i].High)
-	}
-	slices.Sort(bounds)
-	bounds = slices.Compact(bounds)
-	for i := 0; i+1 < len(bounds); i++ {
-		if units := d.unitsAt(bounds[i], nil); len(units) > 0 {
-			all = append(all, Claim{elf.Span{Low: bounds[i], High: bounds[i+1]}, units})
-		}
-	}
-	return all
 }
 
 // at is unitsAt once the ranges are sorted.

@@ -18,7 +18,6 @@ type Data struct {
 	ranges, rnglists, addr, strOffsets *elf.Contents
 	aranges                            *elf.Contents
 	total                              int // bytes of all the sections
-	byOutline                          bool
 
 	basesOnce sync.Once
 	unitBases []uint64 // of every unit's header, rising
@@ -28,6 +27,10 @@ type Data struct {
 	mu    sync.Mutex
 	index unitIndex
 	main  *Reader // of single look-ups
+
+	keptMu    sync.Mutex
+	kept      map[uint64]*Loaded // between batches, by the offset of the unit's header
+	keptItems int
 
 	dwoMu sync.Mutex
 	dwos  map[string]*Data // by path; nil for a file of no use
@@ -126,18 +129,3 @@ func (d *Data) Prepare() {
 	defer d.mu.Unlock()
 	d.readRanges()
 }
-
-// InParts reports whether some of the debug information was found in files that an
-// index is not tied to (indexbuild.go).
-func (d *Data) InParts() bool {
-	d.dwoMu.Lock()
-	defer d.dwoMu.Unlock()
-	return d.dwos != nil || d.dwpFile != nil
-}
-
-// Size returns the length of all debug sections in bytes, InfoSize that of .debug_info.
-func (d *Data) Size() int        { return d.total }
-func (d *Data) InfoSize() uint64 { return d.info.Size }
-
-// WholeInfo reports whether .debug_info had to be unfolded or relocated as a whole.
-func (d *Data) WholeInfo() bool { return d.info.InMemory() }

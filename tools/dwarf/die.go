@@ -168,9 +168,6 @@ type Loaded struct {
 	splitReader *Reader
 }
 
-// InParts reports whether the functions are in another file, if they are to be found.
-func (l *Loaded) InParts() bool { return l.u.dwoName.kind != valueNone }
-
 // A nameKey says which entry has a name.
 type nameKey struct {
 	kind valueKind // valueRef or valueRefSup
@@ -238,15 +235,6 @@ func (r *Reader) funcName(u *unit, name, linkage, origin value) string {
 	return short
 }
 
-// LoadAt returns what the unit at offset base has, with all its lines, or nil.
-func (r *Reader) LoadAt(base uint64) *Loaded {
-	u := r.unit(base)
-	if u == nil {
-		return nil
-	}
-	return r.load(u, AllLines)
-}
-
 // load returns what the unit has, read now or before, with its lines up to the one at
 // the address upTo, or more.
 func (r *Reader) load(u *unit, upTo uint64) *Loaded {
@@ -260,19 +248,40 @@ func (r *Reader) load(u *unit, upTo uint64) *Loaded {
 		r.treeOf, r.cached = nil, 0
 	}
 	r.loadInto(&r.scratch, u, upTo)
-	l := &Loaded{}
-	*l = r.scratch
-	l.Funcs, l.Lines, l.files = slices.Clone(l.Funcs), l.Lines.clone(), nil
+	l := r.scratch.clone()
 	r.loaded[u] = l
-	r.cached += len(l.Funcs) + len(l.Lines.rows) + len(l.Lines.Files) + 16
+	r.cached += l.items()
 	return l
 }
 
+// clone returns a copy of l, whose buffers serve again.
+func (l *Loaded) clone() *Loaded {
+	c := *l
+	c.Funcs, c.Lines, c.files = slices.Clone(l.Funcs), l.Lines.clone(), nil
+	return &c
+}
+
+// items is how much l takes: functions, rows and names.
+func (l *Loaded) items() int { return len(l.Funcs) + len(l.Lines.rows) + len(l.Lines.Files) + 16 }
+
+// maxKept bounds the items of what End keeps.
+const maxKept = 4 << 20
+
 // Begin reads the unit at offset base, with its lines up to the one at upTo, or returns nil.
-// What it returns holds until it is called again; end forgets it.
+// What it returns holds until End or the next Begin.
 func (r *Reader) Begin(base, upTo uint64) *Loaded {
 	r.Allow()
 	r.treeOf = nil
+	r.keptMu.Lock()
+	l, ok := r.kept[base]
+	if ok {
+		delete(r.kept, base) // nobody else has it meanwhile
+		r.keptItems -= l.items()
+	}
+	r.keptMu.Unlock()
+	if ok {
+		return l
+	}
 	u := r.unit(base)
 	if u == nil {
 		return nil
@@ -281,8 +290,23 @@ func (r *Reader) Begin(base, upTo uint64) *Loaded {
 	return &r.scratch
 }
 
-// End forgets the unit whose header is at base, an offset in .debug_info.
-func (r *Reader) End(base uint64) { delete(r.units, base) }
+// End forgets the unit whose header is at base, an offset in .debug_info. If l is not nil, it is what
+// Begin has returned and is kept for the next Begin, of whatever Reader.
+func (r *Reader) End(base uint64, l *Loaded) {
+	delete(r.units, base)
+	if l == nil || l.split != nil { // which is its Reader's own
+		return
+	}
+	if l == &r.scratch {
+		l = l.clone()
+	}
+	r.keptMu.Lock()
+	defer r.keptMu.Unlock()
+	if r.keptItems += l.items(); r.keptItems > maxKept || r.kept == nil {
+		r.kept, r.keptItems = make(map[uint64]*Loaded), l.items()
+	}
+	r.kept[base] = l
+}
 
 // loadRest reads the rest of l's lines.
 func (r *Reader) loadRest(l *Loaded) {

@@ -20,7 +20,6 @@
 //	form.go        the values in them
 //	dwo.go         .dwo and .dwp files (-gsplit-dwarf)
 //	sup.go         what dwz has moved into a supplementary file
-//	outline.go     what spares the next one to unfold it all
 //	check.go       what is damaged
 //	types.go       what would harm debug/dwarf and Delve
 //

@@ -143,7 +143,7 @@ func readDwo(path string) *elf.File {
 func (d *Data) splitData(f *elf.File) *Data {
 	s := &Data{File: d.File, zero: d.zero}
 	if f.Machine != d.File.Machine || f.Class != d.File.Class || f.Big() != d.File.Big() ||
-		f.FirstSection(".debug_info.dwo") == nil || s.find(f, ".dwo", nil) != nil {
+		f.FirstSection(".debug_info.dwo") == nil || s.find(f, ".dwo") != nil {
 		return nil
 	}
 	s.addr, s.line, s.lineStr, s.ranges = d.addr, d.line, d.lineStr, d.ranges

@@ -285,7 +285,7 @@ func (d *Data) Global(addr uint64) (file string, line int, ok bool) {
 				return v.File, v.Line, v.Line != 0
 			}
 		}
-		r.End(base)
+		r.End(base, nil)
 	}
 	return "", 0, false
 }

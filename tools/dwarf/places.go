@@ -32,7 +32,7 @@ func (d *Data) Lines(match func(path string) bool, each func(addr uint64, line i
 		}
 		seen[u.stmtList] = true
 		r.linesOf(u, match, each)
-		r.End(base)
+		r.End(base, nil)
 	}
 }
 

@@ -56,7 +56,7 @@ func FuzzSplit(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := Open(prog, nil)
+		d, err := Open(prog)
 		if err != nil {
 			t.Fatal(err)
 		}

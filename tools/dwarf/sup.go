@@ -34,7 +34,7 @@ func (d *Data) supData() *Data {
 		s := &Data{File: f}
 		why := "is not there"
 		if f != nil {
-			err := s.find(f, "", nil)
+			err := s.find(f, "")
 			if err == nil {
 				d.supplementary, d.supFile = s, f
 				return

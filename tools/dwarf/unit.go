@@ -41,10 +41,10 @@ type unit struct {
 	zeroRead bool
 }
 
-// Open finds the debug sections of f. outline may be nil.
-func Open(f *elf.File, outline *Outline) (*Data, error) {
+// Open finds the debug sections of f.
+func Open(f *elf.File) (*Data, error) {
 	d := &Data{File: f}
-	if err := d.find(f, "", outline); err != nil {
+	if err := d.find(f, ""); err != nil {
 		return nil, err
 	}
 	if len(f.TextSpans()) == 0 {
@@ -52,9 +52,6 @@ func Open(f *elf.File, outline *Outline) (*Data, error) {
 	}
 	d.zero = newZeroText(f)
 	d.main = d.NewReader()
-	if outline != nil {
-		d.use(outline)
-	}
 	return d, nil
 }
 
@@ -64,7 +61,7 @@ type dataSection struct {
 	to   **elf.Contents
 }
 
-// sections returns them all, in the order that outlines count them.
+// sections returns them all.
 func (d *Data) sections() []dataSection {
 	return []dataSection{
 		{".debug_info", &d.info}, {".debug_abbrev", &d.abbrev}, {".debug_line", &d.line},
@@ -75,13 +72,13 @@ func (d *Data) sections() []dataSection {
 }
 
 // find finds the sections of f whose names end in suffix. Those that are compressed are
-// unfolded side by side, or where outline is not nil and has them, when they are read.
-func (d *Data) find(f *elf.File, suffix string, outline *Outline) error {
+// unfolded side by side.
+func (d *Data) find(f *elf.File, suffix string) error {
 	all := d.sections()
 	errs := make([]error, len(all))
 	var wait sync.WaitGroup
 	for i, want := range all {
-		wait.Go(func() { *want.to, errs[i] = outline.contents(f, i, want.name+suffix) })
+		wait.Go(func() { *want.to, errs[i] = f.DebugContents(want.name + suffix) })
 	}
 	wait.Wait()
 	for i, want := range all {

@@ -5,13 +5,16 @@
 package elf
 
 import (
+	"bufio"
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 
+	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -111,26 +114,23 @@ func (f *File) Compressed(s *Section) bool {
 }
 
 // Data returns the contents of a section, uncompressed.
-func (f *File) Data(s *Section) ([]byte, error) {
-	b, _, err := f.unfolded(s)
-	return b, err
+func (f *File) Data(s *Section) (b []byte, err error) {
+	if _, err := f.Extent(s); err != nil {
+		return nil, err
+	}
+	if f.Compressed(s) {
+		b, err = f.unfold(s)
+	} else {
+		b, err = f.Read(s.Off, s.Len)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("section %s: %w", s.Name, err)
+	}
+	return b, nil
 }
 
-// unfolded is Data, with the points that were met where it is compressed by zlib.
-func (f *File) unfolded(s *Section) (b []byte, points []Point, err error) {
-	if _, err := f.Extent(s); err != nil {
-		return nil, nil, err
-	}
-	whole := func() ([]byte, []Point, error) {
-		b, err := f.Read(s.Off, s.Len)
-		if err != nil {
-			err = fmt.Errorf("section %s: %w", s.Name, err)
-		}
-		return b, nil, err
-	}
-	if !f.Compressed(s) {
-		return whole()
-	}
+// unfold returns the contents of a compressed section, which lies in the file.
+func (f *File) unfold(s *Section) ([]byte, error) {
 	// Chdr: type, (in 64-bit files 4 bytes of nothing,) size, alignment. Before
 	// it was thought of: "ZLIB" and the size, big-endian.
 	var size uint64
@@ -139,15 +139,16 @@ func (f *File) unfolded(s *Section) (b []byte, points []Point, err error) {
 		hdr = 24
 	}
 	if s.Len < hdr {
-		return nil, nil, fmt.Errorf("section %s: cut compression header", s.Name)
+		return nil, errors.New("cut compression header")
 	}
-	if b, err = f.Read(s.Off, hdr); err != nil {
-		return nil, nil, fmt.Errorf("section %s: %w", s.Name, err)
+	b, err := f.Read(s.Off, hdr)
+	if err != nil {
+		return nil, err
 	}
 	switch {
 	case s.Flags&elf.SHF_COMPRESSED == 0:
 		if string(b[:4]) != "ZLIB" {
-			return whole() // not compressed after all
+			return f.Read(s.Off, s.Len) // not compressed after all
 		}
 		size = binary.BigEndian.Uint64(b[4:])
 	case f.Class == elf.ELFCLASS64:
@@ -158,40 +159,31 @@ func (f *File) unfolded(s *Section) (b []byte, points []Point, err error) {
 	// Debug information shrinks to a third or a tenth. What claims to be hundreds
 	// of times longer than it looks is not debug information, nor is much that is tens of times longer.
 	if size > min(128*s.Len+1<<16, 16*s.Len+16<<20) {
-		return nil, nil, fmt.Errorf("section %s: %d bytes cannot be compressed to %d", s.Name, size, s.Len)
+		return nil, fmt.Errorf("%d bytes cannot be compressed to %d", size, s.Len)
 	}
-	// What is unfolded grows with what is really there, whatever size says.
-	room := 8*s.Len + 1<<12
+	var from io.Reader = bufio.NewReaderSize(io.NewSectionReader(f.r, int64(s.Off+hdr), int64(s.Len-hdr)), 64<<10)
 	switch kind {
 	case elf.COMPRESS_ZLIB:
-		b, points, err = unzlib(io.NewSectionReader(f.r, int64(s.Off+hdr), int64(s.Len-hdr)), int(s.Len-hdr), size, room)
-		for i := range points {
-			points[i].In += 8 * hdr
-		}
+		from, err = zlib.NewReader(from)
 	case elf.COMPRESS_ZSTD:
-		if b, err = f.Read(s.Off+hdr, s.Len-hdr); err == nil {
-			b, err = unzstd(b, size, room)
+		var z *zstd.Decoder
+		z, err = zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(max(zstd.MinWindowSize, min(size*2, 128<<20))))
+		if err == nil {
+			defer z.Close()
 		}
+		from = z
 	default:
-		return nil, nil, fmt.Errorf("section %s: compressed as %v, which is not supported", s.Name, kind)
+		err = fmt.Errorf("compressed as %v, which is not supported", kind)
 	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("section %s: %w", s.Name, err)
-	}
-	return b, points, nil
-}
-
-// unzstd is unzlib for the other format that debug sections have.
-func unzstd(in []byte, size, room uint64) ([]byte, error) {
-	z, err := zstd.NewReader(bytes.NewReader(in), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxWindow(max(zstd.MinWindowSize, min(size*2, 128<<20))))
 	if err != nil {
 		return nil, err
 	}
-	defer z.Close()
-	out := bytes.NewBuffer(make([]byte, 0, min(size+bytes.MinRead, room)))
-	_, err = out.ReadFrom(io.LimitReader(z, int64(size)))
-	return out.Bytes(), err
+	// The room grows with what is really there, whatever size says.
+	out := bytes.NewBuffer(make([]byte, 0, min(size+bytes.MinRead, 8*s.Len+1<<12)))
+	// The byte more, which nobody wants, is where the checksum is compared.
+	_, err = out.ReadFrom(io.LimitReader(from, int64(size)+1))
+	return out.Bytes()[:min(uint64(out.Len()), size)], err
 }
 
 // SectionBytes returns the address and the contents of the section called name,

@@ -4,9 +4,6 @@
 //
 //	elf.go         the headers, of sections and of segments
 //	contents.go    the bytes of a section, unfolded if it is compressed, and of an address
-//	inflate.go     unfolds those that are compressed by zlib
-//	adler.go       their checksum
-//	folded.go      unfolds pieces of them
 //	section.go     a section read in pieces, for debug information
 //	cursor.go      numbers read from bytes
 //	symbols.go     the entries of a symbol table

@@ -14,8 +14,6 @@ type Contents struct {
 	f         *File
 	off, Size uint64 // where it lies in the file
 	whole     []byte // its contents, if it is kept whole
-	points    []Point
-	folded    *foldedSection // instead, if it is unfolded in pieces
 }
 
 // DebugContents finds the section called name, ".debug_info" say. It is empty if
@@ -31,19 +29,14 @@ func (f *File) DebugContents(name string) (*Contents, error) {
 	if !f.Compressed(s) && !f.relocated(s) {
 		return &Contents{f: f, off: s.Off, Size: s.Len}, nil
 	}
-	b, points, err := f.unfolded(s)
+	b, err := f.Data(s)
+	if err == nil && f.relocated(s) {
+		err = f.relocate(s, b)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if f.relocated(s) {
-		points = nil
-		if err := f.relocate(s, b); err != nil {
-			return nil, err
-		}
-	}
-	c := FixedContents(f, b)
-	c.points = points
-	return c, nil
+	return FixedContents(f, b), nil
 }
 
 // debugSection finds the section called name, or returns nil.
@@ -60,9 +53,6 @@ func (f *File) debugSection(name string) *Section {
 	return s
 }
 
-// InMemory reports whether the section is kept whole.
-func (s *Contents) InMemory() bool { return s.whole != nil }
-
 // FixedContents returns the contents of a section of f that are not in the file.
 func FixedContents(f *File, b []byte) *Contents {
 	return &Contents{f: f, Size: uint64(len(b)), whole: b}
@@ -77,9 +67,6 @@ func (s *Contents) Bytes(buf *[]byte, off, n uint64) []byte {
 	n = min(n, s.Size-off)
 	if s.whole != nil {
 		return s.whole[off : off+n]
-	}
-	if s.folded != nil {
-		return s.folded.bytes(off, n)
 	}
 	if uint64(cap(*buf)) < n {
 		*buf = make([]byte, n+n/4)

@@ -33,10 +33,6 @@ func (x *Reader) lookAhead() {
 		a.line(string(line))
 	}
 	for p, asked := range a.asked {
-		if e, ok := p.sym.(lookup.Expecter); ok && x.opt.Left != nil {
-			// half of them are not asked for
-			e.Expect(int(x.opt.Left() / int64(len(rest)+1) * int64(len(asked)) / 2))
-		}
 		all := make([]lookup.Question, 0, len(asked))
 		for q := range asked {
 			all = append(all, q)

@@ -84,8 +84,6 @@ type Options struct {
 	Ours func(line string) bool
 	// Rest returns what has come behind the line that is read; nil: nothing is known of it.
 	Rest func() []byte
-	// Left returns how many bytes of the input are behind those of Rest; nil: it is not known.
-	Left func() int64
 	// Offsets returns the kernel's offset of each boot of the log, as KernelOffsets does;
 	// nil: the log is not there yet.
 	Offsets func() []KernelOffset

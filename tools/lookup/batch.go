@@ -3,17 +3,11 @@ package lookup
 // Many questions at once, which cost far less than one by one (symbol.File.LookupAll).
 
 // MaxAhead bounds the addresses of one batch.
-const MaxAhead = 1 << 16
+const MaxAhead = 1 << 18
 
 // Batcher is a Resolver that answers many at once. A *symbol.File is one.
 type Batcher interface {
 	LookupAll(addrs []uint64, ret bool) [][]Call
-}
-
-// An Expecter is a Batcher to which it is worth something to know how many addresses are likely to
-// be asked for behind those of the next batch. A *symbol.File is one.
-type Expecter interface {
-	Expect(n int)
 }
 
 // A Question is what Resolver.Lookup is asked.

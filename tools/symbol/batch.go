@@ -83,6 +83,7 @@ type batch struct {
 	next    atomic.Int32 // of units
 	mu      sync.Mutex
 	rest    []int // indices of todo: what is in no unit, or not in the first of several
+	keep    bool  // what was read of units is kept for the next batch
 }
 
 // A unitTask is the addresses in one unit, as indices of todo.
@@ -140,10 +141,8 @@ func (s goSource) all(b *batch) {
 }
 
 func (s infoSource) all(b *batch) {
-	before := s.f.unitsRead.Load() > 0 // there was a batch, and there may be more
-	if before {
-		s.f.recent.recall(b)
-	}
+	// What was asked before is likely to be a log, whose next batch asks for the same units.
+	b.keep = s.f.asked.Swap(true) && len(b.asked) <= manyAsked
 	for i := range b.asked {
 		if !b.asked[i].known && !b.again(i) {
 			b.todo = append(b.todo, i)
@@ -154,15 +153,7 @@ func (s infoSource) all(b *batch) {
 	}
 	b.scan()
 	b.share()
-	if s.f.indexPays(len(b.asked), len(b.todo), len(b.units)) && s.f.makeIndex(b.cancel) {
-		b.todo, b.hits, b.several, b.units, b.rest = nil, nil, nil, nil, nil
-		indexSource(s).all(b)
-		s.all(b) // what that does not know
-		return
-	}
-	s.f.asked.Add(int64(len(b.todo)))
 	if len(b.units) > 0 {
-		s.f.unitsRead.Add(int64(len(b.units)))
 		var wait sync.WaitGroup
 		// A unit takes about a millisecond; a reader has to be worth its buffers.
 		for range min(runtime.GOMAXPROCS(0), (len(b.units)+3)/4) {
@@ -179,10 +170,10 @@ func (s infoSource) all(b *batch) {
 		frames, low := s.f.dwarfData().Lookup(pc, hit.name)
 		b.choose(t, hit, ok, frames, low)
 	}
-	if before {
-		s.f.recent.keep(b)
-	}
 }
+
+// manyAsked is how many addresses are worth to read all units anew.
+const manyAsked = 1 << 16
 
 // cancelled reports whether nobody waits for the answers any more.
 func (b *batch) cancelled() bool {
@@ -306,7 +297,11 @@ func (b *batch) work() {
 			}
 			b.choose(t, hit, ok, frames[:len(frames):len(frames)], low)
 		}
-		r.End(task.base)
+		if b.keep {
+			r.End(task.base, l)
+		} else {
+			r.End(task.base, nil)
+		}
 	}
 }
 

@@ -11,8 +11,8 @@ type Detail = dwarf.Detail
 type Local = dwarf.Local
 
 // Details returns more of the calls that Lookup returns for the same address, in the same order;
-// fewer, or nil, if the debug information does not have it. It costs as much again as Lookup, and
-// uses no index. Context: host.
+// fewer, or nil, if the debug information does not have it. It costs as much again as Lookup.
+// Context: host.
 func (f *File) Details(addr uint64, ret bool) []Detail {
 	return f.dwarfData().Details(f.callAt(addr, ret))
 }

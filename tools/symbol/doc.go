@@ -18,9 +18,6 @@
 //	the code             of a stripped file: functions without names (code.go)
 //	a map file           instead of an ELF file: functions alone (map.go)
 //
-// What all but the first of them say can be had from an index (index.go): a file in
-// the user's cache folder with the answer for every address, for the next process.
-//
 // # For other programs
 //
 // [Open] or [OpenWith], [File.Lookup] or [File.Frames], and [File.Close] are all that most need.
@@ -61,7 +58,6 @@
 //	sources.go      the order of the sources
 //	lookup.go       one address -> frames
 //	batch.go        many addresses
-//	recent.go       those of the batches before
 //	radix.go        the sort of them
 //	named.go        a name -> its addresses
 //	places.go       a line -> its addresses
@@ -82,13 +78,5 @@
 //	variable.go     variables
 //	arguments.go    parameters of functions
 //	map.go          map files
-//	index.go        an index of a file
-//	indexformat.go  its format
-//	indexbuild.go   how it is made
-//	indexwrite.go   written
-//	indexread.go    and read
-//	indexmemory.go  in memory, where very much is asked
-//	outline.go      until there is one
-//	indexbatch.go   for many addresses at once
 //	check.go        what is damaged in a file
 package symbol

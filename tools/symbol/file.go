@@ -54,20 +54,7 @@ type File struct {
 	strs  *elf.Pages   // of names found by such passes
 	strMu sync.Mutex
 
-	index *index       // nil if there is none
-	asked atomic.Int64 // look-ups in DWARF
-
-	recent recent // answers of batches
-
-	badIndex bool // there is one that cannot be used
-
-	expected  atomic.Int64          // addresses that are likely to be asked for
-	unitsRead atomic.Int64          // by batches, each as often as it was
-	making    sync.Mutex            // who makes an index in memory has it
-	tried     bool                  // it was made, or cannot be; under making
-	made      atomic.Pointer[index] // nil if there is none
-
-	outline *openOutline // nil if there is none
+	asked atomic.Bool // something was looked up in DWARF
 
 	argOnce sync.Once
 	argErr  atomic.Pointer[error] // why there are none
@@ -110,10 +97,6 @@ func (f *File) Close() error {
 	if f.split != nil {
 		f.split.Close()
 	}
-	if f.index != nil {
-		f.index.close()
-	}
-	f.outline.close()
 	return f.File.Close()
 }
 
@@ -121,9 +104,6 @@ func (f *File) Close() error {
 // otherwise an error that wraps [ErrNoSymbols] and says what is missing.
 // Context: host.
 func (f *File) CanResolve() error {
-	if f.HasIndex() {
-		return nil
-	}
 	// The symbols come last: they cost most.
 	if f.goTable() != nil || f.dwarfData() != nil || len(f.symbols().funcs) > 0 {
 		return nil
@@ -176,5 +156,5 @@ func (f *File) readDWARF() (*dwarf.Data, error) {
 	if f.HasUnlinkedDWARF() {
 		return nil, errors.New("an object file, its DWARF is not linked yet")
 	}
-	return dwarf.Open(f.File, f.outline.of())
+	return dwarf.Open(f.File)
 }

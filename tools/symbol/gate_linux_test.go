@@ -109,8 +109,7 @@ func linuxPackage(t *testing.T) string {
 	return best
 }
 
-// TestGateVmlinux: 100,000 addresses of a kernel, all frames, by DWARF and by an index;
-// the suffixes of pieces of functions; and functions of tracepoints, whose lines are in
+// TestGateVmlinux: 100,000 addresses of a kernel, all frames; the suffixes of pieces of functions; and functions of tracepoints, whose lines are in
 // headers.
 func TestGateVmlinux(t *testing.T) {
 	path, _ := linuxFiles(t)
@@ -137,16 +136,6 @@ func TestGateVmlinux(t *testing.T) {
 	}
 	want := askLLVM(t, path, addrs)
 	compare(addrs, f.LookupAll(addrs, false), want, nil).gate(t, "vmlinux", 99.95)
-	folder := t.TempDir()
-	if _, err := f.BuildIndex(folder, DefaultIndexLimit, nil); err != nil {
-		t.Fatal(err)
-	}
-	indexed := openTest(t, path)
-	if !indexed.UseIndex(folder) {
-		t.Fatal("the index is not used")
-	}
-	compare(addrs, indexed.LookupAll(addrs, false), want, nil).gate(t, "vmlinux, by its index", 99.95)
-
 	var cold, traced []uint64
 	names := map[uint64]string{}
 	for fn := range f.Functions() {

@@ -18,8 +18,6 @@ type Options struct {
 	Stores []Store
 	// DebugDir is where this machine keeps debug files; "" stands for /usr/lib/debug.
 	DebugDir string
-	// IndexFolder is a folder with indexes, see [File.UseIndex]; "" uses none.
-	IndexFolder string
 }
 
 // OpenWith is Open with options. ctx ends the waiting for stores, also in later look-ups.
@@ -31,9 +29,6 @@ func OpenWith(ctx context.Context, path string, o Options) (*File, error) {
 	}
 	f.DebugDir = o.DebugDir
 	f.UseStores(ctx, o.Stores...)
-	if o.IndexFolder != "" {
-		f.UseIndex(o.IndexFolder)
-	}
 	return f, nil
 }
 

@@ -1,6 +1,6 @@
 // Where answers come from. What is asked, one address or many, is asked of one source after
 // the other, here and nowhere else, until one knows the answer; so that it is the same
-// whatever else is asked with it, and whether there is an index or not.
+// whatever else is asked with it.
 
 package symbol
 
@@ -22,8 +22,8 @@ type source interface {
 }
 
 // sources returns the sources in the order of their worth. An infoSource knows in any case, if only
-// that there is nothing. Their methods for many addresses are in batch.go and indexbatch.go.
-func (f *File) sources() [3]source { return [3]source{goSource{f}, indexSource{f}, infoSource{f}} }
+// that there is nothing. Their methods for many addresses are in batch.go.
+func (f *File) sources() [2]source { return [2]source{goSource{f}, infoSource{f}} }
 
 // A goSource is Go's pc table.
 type goSource struct{ f *File }
@@ -44,29 +44,15 @@ func (s goSource) isEntry(pc uint64) (yes, known bool) {
 	return false, false
 }
 
-// An indexSource is the index, in which is what the infoSource says.
-type indexSource struct{ f *File }
-
-func (s indexSource) one(pc uint64) (frames []lookup.Call, entry uint64, known bool) {
-	frames, entry, _, known = s.f.anyIndex().lookup(pc)
-	return frames, entry, known
-}
-
-func (s indexSource) isEntry(pc uint64) (yes, known bool) {
-	x := s.f.anyIndex()
-	_, entry, sure, ok := x.lookup(pc)
-	return sure && entry == pc, ok && (sure || !x.partial())
-}
-
 // An infoSource is DWARF and the symbol table, or else the code itself.
 type infoSource struct{ f *File }
 
 func (s infoSource) one(pc uint64) (frames []lookup.Call, entry uint64, known bool) {
-	if d := s.f.dwarfData(); d != nil && s.f.asked.Load() == 0 && s.f.IsText(pc) && runtime.GOMAXPROCS(0) > 1 {
+	if d := s.f.dwarfData(); d != nil && !s.f.asked.Load() && s.f.IsText(pc) && runtime.GOMAXPROCS(0) > 1 {
 		go d.Prepare() // beside the symbols; what is looked up below waits for it
 	}
 	hit, ok := s.f.funcAt(pc)
-	s.f.asked.Add(1)
+	s.f.asked.Store(true)
 	frames, low := s.f.dwarfData().Lookup(pc, hit.name)
 	frames, entry = s.f.choose(pc, hit, ok, frames, low)
 	return frames, entry, true

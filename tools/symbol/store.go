@@ -25,8 +25,8 @@ type openStores struct {
 
 // UseStores makes the File ask stores, one after the other, for debug information that is in no
 // file on this machine: once, at the first look-up that needs it, which waits for the answer until
-// ctx ends. It is to be called before the first look-up and before UseIndex. What goes wrong
-// says [File.Incomplete]. Context: host.
+// ctx ends. It is to be called before the first look-up. [File.Incomplete] says what goes wrong.
+// Context: host.
 func (f *File) UseStores(ctx context.Context, stores ...Store) {
 	if len(stores) == 0 {
 		return

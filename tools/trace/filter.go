@@ -48,8 +48,6 @@ type Options struct {
 	// Offsets returns, with Foreign, what foreign.KernelOffsets says of the whole input; nil:
 	// it has not come yet.
 	Offsets func() []foreign.KernelOffset
-	// Size is how many bytes the input has, 0 if that is not known.
-	Size int64
 	// Guess takes, with Foreign, every number in the text that can be an address of
 	// the code for one.
 	Guess bool
@@ -140,7 +138,6 @@ type Filter struct {
 
 	cur     *wire.Trace // the trace that ses belongs to
 	ses     resolve.Session
-	taken   int64          // bytes of input so far
 	writes  uint64         // chunks of input so far
 	imgs    *lookup.Images // nil until a trace has asked for them
 	cache   resolve.Cache
@@ -172,8 +169,7 @@ func NewFilter(out io.Writer, opt Options) (*Filter, error) {
 	f.p.Prefixes = opt.Prefixes
 	if opt.Foreign && (opt.Symbols != nil || opt.Images != nil) {
 		fo := foreign.Options{Force: opt.Force, Guess: opt.Guess, Demangle: opt.Demangle, Log: opt.Log,
-			Ours: source.IsContext, Images: f.images, Offsets: opt.Offsets, Rest: func() []byte { return f.p.Rest() },
-			Left: func() int64 { return max(opt.Size-f.taken, 0) }}
+			Ours: source.IsContext, Images: f.images, Offsets: opt.Offsets, Rest: func() []byte { return f.p.Rest() }}
 		if opt.JSON != nil || opt.OnTrace != nil {
 			fo.Report = func(t *wire.Trace) { f.report(t, true) }
 		}
@@ -184,7 +180,7 @@ func NewFilter(out io.Writer, opt Options) (*Filter, error) {
 
 // chunk bounds the memory that one Write takes for its output. What is in one is looked up at
 // once: of a unit's debug information each chunk costs a reading.
-const chunk = 512 << 10
+const chunk = 2 << 20
 
 // sendAt is how many bytes of output are enough to be sent before a chunk has been read.
 const sendAt = 256 << 10
@@ -201,7 +197,6 @@ func (f *Filter) Write(p []byte) (int, error) {
 	for n := 0; n < len(p); {
 		k := min(len(p)-n, chunk)
 		f.writes++
-		f.taken += int64(k)
 		if f.foreign != nil {
 			f.foreign.Forget()
 		}

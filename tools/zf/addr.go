@@ -11,7 +11,7 @@ package main
 // the one before it: here it belongs to none, as in LLVM's tools. An address of data
 // has no function: -f prints the variable with the offset in it (jiffies+0x4), where
 // addr2line prints ??; no function's name has an offset, so that the two are told apart.
-// What is asked first, the index, Go's tables or DWARF, says tools/symbol/sources.go.
+// What is asked first, Go's tables or DWARF, says tools/symbol/sources.go.
 
 import (
 	"bufio"
@@ -30,7 +30,7 @@ import (
 )
 
 func runAddr(c *call) error {
-	return answerAddresses(c, addrOptions{exe: defaultExe, index: indexAuto})
+	return answerAddresses(c, addrOptions{exe: defaultExe})
 }
 
 // addrVersion is what --version prints: addr2line's version too is the last word of such a line.
@@ -41,7 +41,7 @@ type answering struct {
 	*call
 	opt     *addrOptions
 	out     *bufio.Writer
-	indexes *indexing
+	indexes *opening
 
 	f     addrSymbols            // what addresses are looked up in
 	base  uint64                 // the start of the section that they are in
@@ -68,7 +68,7 @@ func answerAddresses(c *call, opt addrOptions) error {
 	}
 	// The heap is small beside what is read: to collect it often is not worth while.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	indexes, err := newIndexing(c.ctx, opt.index, opt.debuginfod, &c.streams)
+	indexes, err := newOpening(c.ctx, opt.debuginfod, &c.streams)
 	if err != nil {
 		return err
 	}

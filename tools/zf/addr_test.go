@@ -308,10 +308,7 @@ func TestAddrArgs(t *testing.T) {
 		{"--exe x --demangle=gnu-v3 1", addrOptions{exe: "x", demangle: true}, "1"},
 		{"--inl --pretty --sect .text -b elf64-x86-64 -rR", addrOptions{exe: "a.out", inlines: true, pretty: true, section: ".text"}, ""},
 	} {
-		if tt.opt.index == "" {
-			tt.opt.index = indexAuto
-		}
-		opt, addrs, err := addrOptions{exe: defaultExe, index: indexAuto}.parse(strings.Fields(tt.args))
+		opt, addrs, err := addrOptions{exe: defaultExe}.parse(strings.Fields(tt.args))
 		opt.view = nil
 		if err != nil || opt != tt.opt || strings.Join(addrs, " ") != tt.addrs {
 			t.Errorf("parseAddrArgs(%s) = %+v, %q, %v; want %+v, %q", tt.args, opt, addrs, err, tt.opt, tt.addrs)

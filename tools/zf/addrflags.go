@@ -32,8 +32,7 @@ Flags, which may be joined as in -afip:
                          names: functions without lines. ADDR may be logical
                          then, as 0001:00000639, if those of the map are
   -base ADDR             where the program of -map was loaded
-  -index WHEN            answer from an index of the file: auto, build or off;
-                         see zf help index (default auto)
+  -index WHEN            does nothing: it is taken for the sake of older scripts
   -debuginfod WHEN       ask the servers of $DEBUGINFOD_URLS for debug
                          information that is not here: auto (if that is set) or
                          off (default auto)

@@ -60,7 +60,7 @@ func (l *progressLine) showDownload(url string, done, total int64) {
 
 // fromServer opens the file of a build that a server has: one that resolves something; nil if
 // there is none. What went wrong it says, once for each build.
-func (x *indexing) fromServer(id string) *symbol.File {
+func (x *opening) fromServer(id string) *symbol.File {
 	if x.server == nil || id == "" {
 		return nil
 	}

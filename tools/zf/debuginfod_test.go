@@ -164,7 +164,7 @@ func TestAddrDebuginfodErrors(t *testing.T) {
 		t.Error("it was asked for again, within ten minutes")
 	}
 	t.Setenv(debuginfod.URLsEnv, "gopher://x")
-	for _, args := range [][]string{{"addr", "-e", stripped, "401020"}, {"symbolize", "-e", stripped}, {"index", stripped}} {
+	for _, args := range [][]string{{"addr", "-e", stripped, "401020"}, {"symbolize", "-e", stripped}} {
 		if code, _, stderr := zf(strings.NewReader(""), args...); code != exitUsage || !strings.Contains(stderr, "gopher://x") || !strings.Contains(stderr, "-debuginfod=off") {
 			t.Errorf("zf %q: %d, %q", args, code, stderr)
 		}
@@ -206,20 +206,6 @@ func TestSymbolizeDebuginfod(t *testing.T) {
 	code, _, stderr = zf(strings.NewReader(strings.Replace(trace, "build=", "build=00", 1)), "symbolize", "-e", stripped)
 	if code != exitUsage {
 		t.Errorf("a build that is nowhere: %d, %q", code, stderr)
-	}
-}
-
-// TestIndexDebuginfod: an index of a stripped file is made with what the server sends.
-func TestIndexDebuginfod(t *testing.T) {
-	whole, stripped, debug, id := splitSample(t)
-	server := debugServer(t, map[string]string{"/buildid/" + id + "/debuginfo": debug})
-	if code, _, stderr := zf(nil, "index", stripped); code != exitOK || len(server.requests()) != 1 {
-		t.Fatalf("zf index = %d, %s", code, stderr)
-	}
-	addrs := textAddresses(t, whole)
-	_, want, _ := zf(nil, append([]string{"addr", "-afi", "-index=off", "-e", whole}, addrs...)...)
-	if _, got, stderr := zf(nil, append([]string{"addr", "-afi", "-e", stripped}, addrs...)...); got != want {
-		t.Errorf("with the index: %.300s (%s)\nwant %.300s", got, stderr, want)
 	}
 }
 

@@ -66,7 +66,7 @@
 //	completion.go     zf completion
 //	topics.go         zf help TOPIC
 //	kernel.txt        its topic kernel, made of kernel/option
-//	index.go          zf index
+//	opening.go        the ELF files that a command opens
 //	map.go            zf map
 //	stacks.go         zf stacks
 //	report.go         zf report

@@ -33,11 +33,11 @@ type loader struct {
 
 	assumed bytes.Buffer // what a map did not say, as lines for the user
 
-	indexes *indexing
+	indexes *opening
 }
 
 // load begins to open the images that the flags name.
-func (f *symbolizeFlags) load(indexes *indexing) *loader {
+func (f *symbolizeFlags) load(indexes *opening) *loader {
 	l := &loader{done: make(chan struct{}), indexes: indexes}
 	go func() {
 		defer close(l.done)
@@ -203,7 +203,7 @@ type addrSymbols interface {
 }
 
 // openFor opens what the flags of zf addr name.
-func (x *indexing) openFor(opt *addrOptions) (addrSymbols, error) {
+func (x *opening) openFor(opt *addrOptions) (addrSymbols, error) {
 	if opt.mapFile != "" {
 		return openMap(opt.mapFile, opt.base, x.stderr)
 	}
@@ -225,7 +225,7 @@ func (x *indexing) openFor(opt *addrOptions) (addrSymbols, error) {
 }
 
 // openNamed opens the file of -e, or of --build-id, which may be one of a crash reporter's.
-func (x *indexing) openNamed(exe, build string) (*symbol.File, *symstore.Table, error) {
+func (x *opening) openNamed(exe, build string) (*symbol.File, *symstore.Table, error) {
 	if build != "" && exe == defaultExe {
 		f, err := x.build(build, nil)
 		return f, nil, err
@@ -268,7 +268,7 @@ func (x *indexing) openNamed(exe, build string) (*symbol.File, *symstore.Table, 
 }
 
 // build opens the file of a build: from the folder, if it is not nil, or from a server.
-func (x *indexing) build(id string, d *buildid.Folder) (*symbol.File, error) {
+func (x *opening) build(id string, d *buildid.Folder) (*symbol.File, error) {
 	if d != nil {
 		if f := findIn(d, id, ""); f != nil {
 			return f, nil
@@ -289,7 +289,7 @@ func (x *indexing) build(id string, d *buildid.Folder) (*symbol.File, error) {
 
 // folderOf returns the folder that path is, or what is in the package that it is; nil if it is
 // neither.
-func (x *indexing) folderOf(path string) (*buildid.Folder, error) {
+func (x *opening) folderOf(path string) (*buildid.Folder, error) {
 	d := &buildid.Folder{Root: path, Name: path, Module: foreign.ModuleName, Open: x.openIndexed}
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		if !unpack.Is(path) {
@@ -312,28 +312,18 @@ func (x *indexing) folderOf(path string) (*buildid.Folder, error) {
 }
 
 // clean removes what packages were unpacked to.
-func (x *indexing) clean() {
+func (x *opening) clean() {
 	for _, dir := range x.temp {
 		os.RemoveAll(dir)
 	}
 	x.temp = nil
 }
 
-// isTemp reports whether a file is from a package, and so will be gone.
-func (x *indexing) isTemp(path string) bool {
-	for _, dir := range x.temp {
-		if strings.HasPrefix(path, dir) {
-			return true
-		}
-	}
-	return false
-}
-
 // openSymbols opens an ELF file that can resolve something.
-func openSymbols(path string) (*symbol.File, error) { return (*indexing)(nil).openIndexed(path) }
+func openSymbols(path string) (*symbol.File, error) { return (*opening)(nil).openIndexed(path) }
 
-// openIndexed is openSymbols for a command that uses indexes.
-func (x *indexing) openIndexed(path string) (*symbol.File, error) {
+// openIndexed is openSymbols for what has debug information elsewhere.
+func (x *opening) openIndexed(path string) (*symbol.File, error) {
 	sym, err := x.open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

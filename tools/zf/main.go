@@ -61,7 +61,6 @@ func commands() []command {
 		{"receive", "", "show machines' logs and traces, sent by UDP", "", runReceive, ""},
 		{"addr", "", "say where addresses are, as addr2line does", addrUsage, runAddr, ofAddresses},
 		{"symbolizer", "", "the same as llvm-symbolizer does, for sanitizers", symbolizerUsage, runSymbolizer, ofAddresses},
-		{"index", "[-rebuild] [ELF...]", "make symbolize and addr answer at once", indexText, runIndex, ""},
 		{"profile", "[flags] FILE", "show a CPU profile: table, flame graph", profileText, runProfile, ""},
 		{"map", "-e ELF|-map FILE [-o FILE]", "write a map file, or turn another kind into one", mapText, runMap, ""},
 		{"stacks", "-e ELF [flags]", "bound how deep each stack can get", stacksText, runStacks, ""},
@@ -84,7 +83,6 @@ func commands() []command {
 
 func main() {
 	image.RunTool() // if the go command started us in the compiler's place
-	isCommand = true
 	os.Exit(dispatch(calledAs(os.Args[0], os.Args[1:]), os.Stdin, os.Stdout, os.Stderr))
 }
 

@@ -37,9 +37,3 @@ func foreground(cmd *exec.Cmd, terminal *os.File) (back func()) {
 		signal.Reset(syscall.SIGTTOU)
 	}
 }
-
-// yieldProcessor leaves the processor to others, if that can be.
-func yieldProcessor() { syscall.Setpriority(syscall.PRIO_PROCESS, 0, 10) }
-
-// detach lets a command outlive the terminal.
-func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

@@ -17,13 +17,3 @@ func foreground(*exec.Cmd, *os.File) (back func()) {
 	signal.Ignore(os.Interrupt)
 	return func() { signal.Reset(os.Interrupt) }
 }
-
-// yieldProcessor leaves the processor to others, if that can be.
-func yieldProcessor() {
-	windows.SetPriorityClass(windows.CurrentProcess(), windows.BELOW_NORMAL_PRIORITY_CLASS)
-}
-
-// detach lets a command outlive the console.
-func detach(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.DETACHED_PROCESS | windows.CREATE_NEW_PROCESS_GROUP}
-}

@@ -80,7 +80,7 @@ func runReport(c *call) error {
 		return err
 	}
 	defer in.Close()
-	indexes, err := newIndexing(ctx, indexAuto, debuginfodOff, &c.streams)
+	indexes, err := newOpening(ctx, debuginfodOff, &c.streams)
 	if err != nil {
 		return err
 	}

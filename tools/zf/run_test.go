@@ -46,6 +46,9 @@ var (
 	guestDir  string
 )
 
+// asCommand is set in the environment of a test binary that is to be zf.
+const asCommand = "ZF_TEST_AS_COMMAND"
+
 func TestMain(m *testing.M) {
 	image.RunTool()
 	os.Setenv(qemu.AccelVariable, "tcg") // whatever this machine has

@@ -137,7 +137,7 @@ func runSymbolize(c *call) error {
 		return err
 	}
 	defer in.Close()
-	indexes, err := newIndexing(ctx, f.index, f.debuginfod, &c.streams)
+	indexes, err := newOpening(ctx, f.debuginfod, &c.streams)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func runSymbolize(c *call) error {
 	images := f.load(indexes)
 	defer images.Close()
 	defer indexes.finish()
-	opt := f.options(ctx, c, images, size)
+	opt := f.options(ctx, c, images)
 	if err := f.view.apply(&opt, opt.Color && isTerminal(c.stdout)); err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func areThere(files []string) error {
 }
 
 // options returns how traces are resolved and shown.
-func (f *symbolizeFlags) options(ctx context.Context, c *call, images *loader, size int64) trace.Options {
+func (f *symbolizeFlags) options(ctx context.Context, c *call, images *loader) trace.Options {
 	return trace.Options{
 		Images: func() *lookup.Images { // when there is a trace
 			im := images.wait(ctx)
@@ -221,7 +221,6 @@ func (f *symbolizeFlags) options(ctx context.Context, c *call, images *loader, s
 		Idle:     trace.DefaultIdle,
 		Foreign:  true,
 		Offsets:  f.offsets(),
-		Size:     size,
 		Guess:    f.guess,
 		Demangle: f.demangle,
 		Prefixes: true,
@@ -233,7 +232,7 @@ func (f *symbolizeFlags) options(ctx context.Context, c *call, images *loader, s
 // larger ones than what is live, since what is looked up at once costs less (tools/trace).
 func pieces(size int64) int {
 	if size > 0 {
-		return 512 << 10
+		return int(min(size, 2<<20)) // what trace looks up at once
 	}
 	return 32 << 10
 }
@@ -269,7 +268,7 @@ func (f *symbolizeFlags) offsets() func() []foreign.KernelOffset {
 
 // parse reads the arguments; flags may follow the input's name.
 func (f *symbolizeFlags) parse(c *call) error {
-	f.index, f.debuginfod, f.format, f.color, f.baud = indexAuto, debuginfodAuto, "text", "auto", input.DefaultBaud
+	f.debuginfod, f.format, f.color, f.baud = debuginfodAuto, "text", "auto", input.DefaultBaud
 	f.records = new(records)
 	f.records.flags(c.FlagSet)
 	f.view.flags(c.FlagSet)

@@ -58,7 +58,7 @@ func calledAs(path string, args []string) []string {
 
 func runSymbolizer(c *call) error {
 	return answerAddresses(c, addrOptions{
-		index: indexAuto, llvm: true, style: styleLLVM, functions: true, demangle: true, inlines: true,
+		llvm: true, style: styleLLVM, functions: true, demangle: true, inlines: true,
 	})
 }
 
