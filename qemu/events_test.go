@@ -40,7 +40,7 @@ func kinds(events []wire.Event) string {
 	for _, e := range events {
 		s := e.Kind.String()
 		if e.Kind == tracer.EventCall {
-			s = wire.CallName(e.Number)
+			s = tracer.CallName(e.Number)
 		}
 		words = append(words, s)
 	}

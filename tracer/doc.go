@@ -26,6 +26,7 @@
 //	onreturn.go      hooks on the return of functions
 //	wire.go          the trace format, documented once for both sides
 //	events.go        what a CPU did last, on the wire
+//	calls.go         the names of system calls
 //	branches.go      the branches that it took last
 //	writer.go        the target's side of the format: text and markup
 //	compact.go       the same in few bytes

@@ -6,6 +6,7 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
+	"github.com/zeroframe/zeroframe/tracer"
 )
 
 // The table of the system calls. Each architecture has its own, by number:
@@ -104,22 +105,8 @@ func (c *call) arrange(form string) {
 
 // CallName returns the name of system call n, or "?". Any context.
 func CallName(n int) string {
-	for at := 1; at < len(callList); at++ {
-		number := 0
-		for ; callList[at] != ' '; at++ {
-			number = 10*number + int(callList[at]-'0')
-		}
-		at++
-		end := at
-		for callList[end] >= '0' && callList[end] != ':' {
-			end++
-		}
-		if number == n {
-			return callList[at:end]
-		}
-		for callList[at] != '\n' {
-			at++
-		}
+	if name := tracer.CallName(uint32(n)); name != "" && n >= 0 {
+		return name
 	}
 	return "?"
 }

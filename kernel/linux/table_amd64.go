@@ -243,75 +243,25 @@ var table = [...]row{
 	452: {do: sysFchmodat2},
 }
 
-// callList has a line for each system call of Linux on amd64 (Linux:
-// arch/x86/entry/syscalls/syscall_64.tbl): its number and name. A call that is not answered also
-// has its errno and the reason; an answered one may have, after a colon, what is not supported or
-// differs from Linux.
+// callList has a line for each system call that is not answered, or not as on Linux: its number and
+// name, then either the name of the error that it returns and why, or, after a colon, what of it is
+// not supported or differs.
 const callList = `
-0 read
-1 write
-2 open
-3 close
-4 stat
-5 fstat
-6 lstat
-7 poll
-8 lseek
-9 mmap
-10 mprotect
-11 munmap
 12 brk ENOSYS: Go takes its memory by mmap
-13 rt_sigaction
-14 rt_sigprocmask
-15 rt_sigreturn
 16 ioctl: of terminals and sockets, and FIONREAD
-17 pread64
-18 pwrite64
-19 readv
-20 writev
-21 access
-22 pipe
-23 select
-24 sched_yield
 25 mremap: one area at a time; a private one is not doubled
-26 msync
-27 mincore
 28 madvise: but MADV_DONTNEED and MADV_FREE, advice does nothing
 29 shmget ENOSYS: there is one program, and nobody to share memory or messages with
 30 shmat ENOSYS: there is one program, and nobody to share memory or messages with
 31 shmctl ENOSYS: there is one program, and nobody to share memory or messages with
-32 dup
-33 dup2
 34 pause ENOSYS: Go waits by futex and epoll
-35 nanosleep
-36 getitimer
 37 alarm ENOSYS: Go has setitimer
 38 setitimer: ITIMER_VIRTUAL counts time in the kernel, too
-39 getpid
-40 sendfile
-41 socket
-42 connect
-43 accept
-44 sendto
-45 recvfrom
-46 sendmsg
-47 recvmsg
-48 shutdown
-49 bind
-50 listen
-51 getsockname
-52 getpeername
-53 socketpair
-54 setsockopt
-55 getsockopt
 56 clone: threads only: ENOSYS without CLONE_VM
 57 fork ENOSYS: no other program can be started: there is one address space
 58 vfork ENOSYS: no other program can be started: there is one address space
 59 execve ENOSYS: no other program can be started: there is one address space
-60 exit
 61 wait4: there are no children: ECHILD
-62 kill
-63 uname
 64 semget ENOSYS: there is one program, and nobody to share memory or messages with
 65 semop ENOSYS: there is one program, and nobody to share memory or messages with
 66 semctl ENOSYS: there is one program, and nobody to share memory or messages with
@@ -320,73 +270,27 @@ const callList = `
 69 msgsnd ENOSYS: there is one program, and nobody to share memory or messages with
 70 msgrcv ENOSYS: there is one program, and nobody to share memory or messages with
 71 msgctl ENOSYS: there is one program, and nobody to share memory or messages with
-72 fcntl
-73 flock
 74 fsync: there is no disk to write to
 75 fdatasync: there is no disk to write to
-76 truncate
-77 ftruncate
 78 getdents ENOSYS: Go has getdents64
-79 getcwd
-80 chdir
-81 fchdir
-82 rename
-83 mkdir
-84 rmdir
-85 creat
-86 link
-87 unlink
-88 symlink
-89 readlink
-90 chmod
-91 fchmod
-92 chown
-93 fchown
-94 lchown
-95 umask
-96 gettimeofday
-97 getrlimit
-98 getrusage
-99 sysinfo
-100 times
 101 ptrace ENOSYS: there is no other process to look at
-102 getuid
 103 syslog ENOSYS: the kernel's log is the serial port
-104 getgid
 105 setuid: there is root alone: EINVAL for others
 106 setgid: there is root alone: EINVAL for others
-107 geteuid
-108 getegid
 109 setpgid: there is one process: EPERM
-110 getppid
-111 getpgrp
 112 setsid: there is one process: EPERM
 113 setreuid: there is root alone: EINVAL for others
 114 setregid: there is root alone: EINVAL for others
-115 getgroups
 116 setgroups: there are no groups: EPERM
 117 setresuid: there is root alone: EINVAL for others
-118 getresuid
 119 setresgid: there is root alone: EINVAL for others
-120 getresgid
-121 getpgid
 122 setfsuid: says that it is root, and stays so
 123 setfsgid: says that it is root, and stays so
-124 getsid
-125 capget
 126 capset ENOSYS: there is root alone, who may do everything
-127 rt_sigpending
-128 rt_sigtimedwait
 129 rt_sigqueueinfo ENOSYS: Go sends signals without a value, by tgkill
-130 rt_sigsuspend
-131 sigaltstack
-132 utime
-133 mknod
 134 uselib ENOSYS: Linux has it no more, or never had it
 135 personality ENOSYS: there is one personality
 136 ustat ENOSYS: Linux has it no more, or never had it
-137 statfs
-138 fstatfs
 139 sysfs ENOSYS: Linux has it no more, or never had it
 140 getpriority ENOSYS: threads take turns, and have no priority
 141 setpriority ENOSYS: threads take turns, and have no priority
@@ -434,25 +338,10 @@ const callList = `
 183 afs_syscall ENOSYS: Linux has it no more, or never had it
 184 tuxcall ENOSYS: Linux has it no more, or never had it
 185 security ENOSYS: Linux has it no more, or never had it
-186 gettid
-187 readahead
 188 setxattr: user.* of files in memory: EPERM or EOPNOTSUPP for others
 189 lsetxattr: user.* of files in memory: EPERM or EOPNOTSUPP for others
 190 fsetxattr: user.* of files in memory: EPERM or EOPNOTSUPP for others
-191 getxattr
-192 lgetxattr
-193 fgetxattr
-194 listxattr
-195 llistxattr
-196 flistxattr
-197 removexattr
-198 lremovexattr
-199 fremovexattr
-200 tkill
-201 time
 202 futex: waiting, waking and requeueing; ENOSYS for the rest
-203 sched_setaffinity
-204 sched_getaffinity
 205 set_thread_area ENOSYS: Linux has it no more, or never had it
 206 io_setup ENOSYS: Go has epoll
 207 io_destroy ENOSYS: Go has epoll
@@ -461,29 +350,13 @@ const callList = `
 210 io_cancel ENOSYS: Go has epoll
 211 get_thread_area ENOSYS: Linux has it no more, or never had it
 212 lookup_dcookie ENOSYS: Linux has it no more, or never had it
-213 epoll_create
 214 epoll_ctl_old ENOSYS: Go waits by futex and epoll
 215 epoll_wait_old ENOSYS: Go waits by futex and epoll
 216 remap_file_pages ENOSYS: Linux has it no more, or never had it
-217 getdents64
-218 set_tid_address
 219 restart_syscall ENOSYS: Go waits by futex and epoll
 220 semtimedop ENOSYS: there is one program, and nobody to share memory or messages with
 221 fadvise64: advice does nothing
-222 timer_create
-223 timer_settime
-224 timer_gettime
-225 timer_getoverrun
-226 timer_delete
-227 clock_settime
-228 clock_gettime
-229 clock_getres
 230 clock_nanosleep: not by CLOCK_PROCESS_CPUTIME_ID
-231 exit_group
-232 epoll_wait
-233 epoll_ctl
-234 tgkill
-235 utimes
 236 vserver ENOSYS: Linux has it no more, or never had it
 237 mbind ENOSYS: there is one node of memory
 238 set_mempolicy ENOSYS: there is one node of memory
@@ -501,72 +374,31 @@ const callList = `
 250 keyctl ENOSYS: the kernel keeps no keys
 251 ioprio_set ENOSYS: threads take turns, and have no priority
 252 ioprio_get ENOSYS: threads take turns, and have no priority
-253 inotify_init
-254 inotify_add_watch
-255 inotify_rm_watch
 256 migrate_pages ENOSYS: there is one node of memory
-257 openat
-258 mkdirat
-259 mknodat
-260 fchownat
-261 futimesat
-262 newfstatat
-263 unlinkat
-264 renameat
-265 linkat
-266 symlinkat
-267 readlinkat
-268 fchmodat
-269 faccessat
-270 pselect6
-271 ppoll
 272 unshare ENOSYS: there is one tree of files; the command line mounts shares
 273 set_robust_list ENOSYS: Go has no robust mutexes
 274 get_robust_list ENOSYS: Go has no robust mutexes
 275 splice: not from datagrams
-276 tee
 277 sync_file_range: there is no disk to write to
-278 vmsplice
 279 move_pages ENOSYS: there is one node of memory
-280 utimensat
-281 epoll_pwait
-282 signalfd
-283 timerfd_create
-284 eventfd
 285 fallocate: pages come when they are written
-286 timerfd_settime
-287 timerfd_gettime
-288 accept4
-289 signalfd4
-290 eventfd2
-291 epoll_create1
-292 dup3
-293 pipe2
-294 inotify_init1
-295 preadv
-296 pwritev
 297 rt_tgsigqueueinfo ENOSYS: Go sends signals without a value, by tgkill
 298 perf_event_open EACCES: there are no counters for programs
 299 recvmmsg: the rest of the time is not written back
 300 fanotify_init ENOSYS: inotify watches files
 301 fanotify_mark ENOSYS: inotify watches files
-302 prlimit64
 303 name_to_handle_at EOPNOTSUPP: files have no handles
 304 open_by_handle_at EPERM: files have no handles
 305 clock_adjtime ENOSYS: clock_settime sets the clock; nothing steers it
 306 syncfs: there is no disk to write to
-307 sendmmsg
 308 setns ENOSYS: there is one tree of files; the command line mounts shares
-309 getcpu
 310 process_vm_readv ENOSYS: there is no other process to look at
 311 process_vm_writev ENOSYS: there is no other process to look at
 312 kcmp ENOSYS: there is no other process to look at
 313 finit_module ENOSYS: the kernel loads no modules
 314 sched_setattr ENOSYS: threads take turns, and have no priority
 315 sched_getattr ENOSYS: threads take turns, and have no priority
-316 renameat2
 317 seccomp ENOSYS: there is nobody to confine
-318 getrandom
 319 memfd_create: no huge pages
 320 kexec_file_load ENOSYS: a program ends the machine by ending
 321 bpf EPERM: it takes a privilege
@@ -574,16 +406,11 @@ const callList = `
 323 userfaultfd EPERM: it takes a privilege
 324 membarrier: rseq: there is none
 325 mlock2: nothing is swapped; pages come when they are touched
-326 copy_file_range
-327 preadv2
-328 pwritev2
 329 pkey_mprotect ENOSYS: the kernel uses no protection keys
 330 pkey_alloc ENOSYS: the kernel uses no protection keys
 331 pkey_free ENOSYS: the kernel uses no protection keys
-332 statx
 333 io_pgetevents ENOSYS: Go has epoll
 334 rseq ENOSYS: the Go runtime does without
-424 pidfd_send_signal
 425 io_uring_setup ENOSYS: Go has epoll
 426 io_uring_enter ENOSYS: Go has epoll
 427 io_uring_register ENOSYS: Go has epoll
@@ -595,12 +422,7 @@ const callList = `
 433 fspick ENOSYS: there is one tree of files; the command line mounts shares
 434 pidfd_open: there is one process
 435 clone3 ENOSYS: no other program can be started: there is one address space
-436 close_range
-437 openat2
-438 pidfd_getfd
-439 faccessat2
 440 process_madvise ENOSYS: there is no other process to look at
-441 epoll_pwait2
 442 mount_setattr ENOSYS: there is one tree of files; the command line mounts shares
 443 quotactl_fd ENOSYS: there is no disk: no accounts, swap or quotas
 444 landlock_create_ruleset ENOSYS: there is nobody to confine
@@ -610,5 +432,4 @@ const callList = `
 448 process_mrelease ENOSYS: there is no other process to look at
 449 futex_waitv ENOSYS: Go waits for one word at a time
 450 set_mempolicy_home_node ENOSYS: there is one node of memory
-452 fchmodat2
 `

@@ -34,14 +34,14 @@ func eventJSON(e *wire.Event) jsonEvent {
 	j.Number = &number
 	switch e.Kind {
 	case tracer.EventCall:
-		j.Name, j.A = wire.CallName(number), hexString(e.A)
+		j.Name, j.A = tracer.CallName(number), hexString(e.A)
 		if e.B != tracer.Unanswered {
 			result := int64(e.B)
 			j.Result = &result
 		}
 	case tracer.EventReturn:
 		result := int64(e.A)
-		j.Name, j.Result = wire.CallName(number), &result
+		j.Name, j.Result = tracer.CallName(number), &result
 	case tracer.EventFault:
 		number &= 0xff
 		j.Name = wire.VectorName(uint64(number))

@@ -14,7 +14,7 @@
 //	repeat.go        the line that stands for a trace like the one before
 //	trace.go         Records -> a Trace, within fixed limits
 //	format.go        a Record -> the line of the text form that it would be
-//	event.go         what the CPU did last; callnames.go: names of system calls
+//	event.go         what the CPU did last
 //	branch.go        the branches that it took last
 //	fold.go          runs of the same frame, and frames left out
 //

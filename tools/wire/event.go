@@ -90,7 +90,7 @@ func (r *Record) eventString() string {
 	e := r.Event.Event
 	name := ""
 	if e.Kind == tracer.EventCall || e.Kind == tracer.EventReturn {
-		name = CallName(e.Number)
+		name = tracer.CallName(e.Number)
 	}
 	w.Event(&e, name)
 	return strings.TrimPrefix(strings.TrimRight(b.String(), "\r\n"), tracer.Tag)
@@ -113,7 +113,7 @@ func eventsOf(addr uint64, words []uint64) (records []Record, ok bool) {
 // What says in words what the event was, without the function at its pc.
 func (e *Event) What() string {
 	call := func() string {
-		if name := CallName(e.Number); name != "" {
+		if name := tracer.CallName(e.Number); name != "" {
 			return name
 		}
 		return fmt.Sprintf("system call %d", e.Number)
@@ -150,7 +150,7 @@ func (e *Event) What() string {
 	case tracer.EventWake:
 		return fmt.Sprintf("wakes thread %d", e.Number)
 	case tracer.EventLock:
-		what := CallName(e.Number)
+		what := tracer.CallName(e.Number)
 		if what == "" {
 			what = fmt.Sprintf("gate %d", e.Number)
 		}

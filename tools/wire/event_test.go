@@ -1,41 +1,11 @@
 package wire
 
 import (
-	"os"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/zeroframe/zeroframe/tracer"
 )
-
-// TestCallNames: the names are those of the kernel's table.
-func TestCallNames(t *testing.T) {
-	source, err := os.ReadFile("../../kernel/linux/table_amd64.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := regexp.MustCompile(`(?m)^(\d+) (\w+)`).FindAllStringSubmatch(string(source), -1)
-	named := 0
-	for _, r := range rows {
-		n, _ := strconv.Atoi(r[1])
-		if got := CallName(uint32(n)); got != r[2] {
-			t.Errorf("system call %d is %q; the kernel has %q", n, got, r[2])
-		}
-	}
-	for _, name := range callNames {
-		if name != "" {
-			named++
-		}
-	}
-	if named != len(rows) || named < 300 {
-		t.Errorf("%d names, the kernel has %d", named, len(rows))
-	}
-	if name := CallName(1 << 31); name != "" {
-		t.Errorf("a number that is none is %q", name)
-	}
-}
 
 // TestEvents: an event is read as it was written, from a line and from words; and what is said of it.
 func TestEvents(t *testing.T) {
