@@ -159,25 +159,15 @@ func (r *Reader) declaration(u *unit, off uint64, d *Detail) (file value, fileOf
 
 // Details returns more of the calls that Lookup returns for pc, in the same order; nil if the debug
 // information has no function there. d may be nil.
-func (d *Data) Details(pc uint64) []Detail {
+func (d *Data) Details(pc uint64) (all []Detail) {
 	if d == nil {
 		return nil
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	r := d.main
-	var buf [maxUnits]uint64
-	for _, base := range d.unitsAt(pc, buf[:0]) {
-		r.Allow()
-		u := r.unit(base)
-		if u == nil {
-			continue
-		}
-		if all := r.details(r.load(u, pc), pc); len(all) > 0 {
-			return all
-		}
-	}
-	return nil
+	d.eachAt(pc, func(r *Reader, l *Loaded) bool {
+		all = r.details(l, pc)
+		return len(all) > 0
+	})
+	return all
 }
 
 func (r *Reader) details(l *Loaded, pc uint64) (all []Detail) {
@@ -229,11 +219,7 @@ func (r *Reader) chain(l *Loaded, pc uint64) (er *Reader, calls []Call) {
 		e, er = l.split, l.splitReader
 		er.Allow()
 	}
-	fn := e.FuncAt(pc)
-	if e.LooksDeeper(fn) {
-		er.LoadFuncs(e, true)
-		fn = e.FuncAt(pc)
-	}
+	fn := er.funcAt(e, pc)
 	if fn == nil {
 		return er, nil
 	}

@@ -343,19 +343,35 @@ func (d *Data) Lookup(pc uint64, symbol string) (frames []lookup.Call, start uin
 	if d == nil {
 		return nil, 0
 	}
+	d.eachAt(pc, func(r *Reader, l *Loaded) bool {
+		frames, start = r.Frames(l, pc, symbol, nil)
+		return len(frames) > 0
+	})
+	return frames, start
+}
+
+// eachAt calls try with each unit that has code at pc, until it returns true.
+func (d *Data) eachAt(pc uint64, try func(r *Reader, l *Loaded) bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r := d.main
 	var buf [maxUnits]uint64
 	for _, base := range d.unitsAt(pc, buf[:0]) {
 		r.Allow()
-		if u := r.unit(base); u != nil {
-			if frames, start = r.Frames(r.load(u, pc), pc, symbol, nil); len(frames) > 0 {
-				return frames, start
-			}
+		if u := r.unit(base); u != nil && try(r, r.load(u, pc)) {
+			return
 		}
 	}
-	return nil, 0
+}
+
+// funcAt returns the function at pc, also one that lies in another one.
+func (r *Reader) funcAt(l *Loaded, pc uint64) *Function {
+	fn := l.FuncAt(pc)
+	if l.LooksDeeper(fn) {
+		r.LoadFuncs(l, true)
+		fn = l.FuncAt(pc)
+	}
+	return fn
 }
 
 // Frames appends the frames at pc, which the unit has code at.
@@ -365,11 +381,7 @@ func (r *Reader) Frames(l *Loaded, pc uint64, symbol string, frames []lookup.Cal
 		e, er = l.split, l.splitReader
 		er.Allow()
 	}
-	fn := e.FuncAt(pc)
-	if e.LooksDeeper(fn) {
-		er.LoadFuncs(e, true)
-		fn = e.FuncAt(pc)
-	}
+	fn := er.funcAt(e, pc)
 	row, hasLine := l.Lines.at(pc)
 	if !hasLine && l.Lines.cut {
 		r.loadRest(l)

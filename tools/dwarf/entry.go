@@ -18,28 +18,14 @@ func (d *Data) EntryAt(pc uint64) (e Entry, ok bool) {
 	if d == nil {
 		return Entry{}, false
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	r := d.main
-	var buf [maxUnits]uint64
-	for _, base := range d.unitsAt(pc, buf[:0]) {
-		r.Allow()
-		u := r.unit(base)
-		if u == nil {
-			continue
-		}
-		l := r.load(u, pc)
+	d.eachAt(pc, func(r *Reader, l *Loaded) bool {
 		if l.split != nil {
-			continue
+			return false
 		}
-		fn := l.FuncAt(pc)
-		if l.LooksDeeper(fn) {
-			r.LoadFuncs(l, true)
-			fn = l.FuncAt(pc)
+		if fn := r.funcAt(l, pc); fn != nil {
+			e, ok = Entry{Offset: fn.off, Version: int(l.u.version), Low: l.u.low, Addrs: l.u.addrBase}, true
 		}
-		if fn != nil {
-			return Entry{Offset: fn.off, Version: int(u.version), Low: u.low, Addrs: u.addrBase}, true
-		}
-	}
-	return Entry{}, false
+		return ok
+	})
+	return e, ok
 }

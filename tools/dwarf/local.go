@@ -37,31 +37,22 @@ const (
 
 // Locals returns the variables of the physical function at pc in the order of the source. d may
 // be nil.
-func (d *Data) Locals(pc uint64) []Local {
+func (d *Data) Locals(pc uint64) (all []Local) {
 	if d == nil {
 		return nil
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	r := d.main
-	var buf [maxUnits]uint64
-	for _, base := range d.unitsAt(pc, buf[:0]) {
-		r.Allow()
-		u := r.unit(base)
-		if u == nil {
-			continue
-		}
-		l := r.load(u, pc)
+	d.eachAt(pc, func(r *Reader, l *Loaded) bool {
 		er, chain := r.chain(l, pc)
 		if len(chain) == 0 {
-			continue
+			return false
 		}
 		if l.split != nil {
-			return er.locals(l.split, chain[len(chain)-1].off)
+			l = l.split
 		}
-		return er.locals(l, chain[len(chain)-1].off)
-	}
-	return nil
+		all = er.locals(l, chain[len(chain)-1].off)
+		return true
+	})
+	return all
 }
 
 // entryAt returns the shape of the entry at off, nil for the one that ends a list, and where the
