@@ -33,4 +33,4 @@ template <int N> int work(int value) {
 
 } // namespace
 
-int (*const unit)(int) = work<12>;
+__attribute__((used)) int (*const unit)(int) = work<12>;
