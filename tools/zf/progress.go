@@ -91,12 +91,17 @@ func (l *progressLine) Write(b []byte) (int, error) {
 	return l.w.Write(b)
 }
 
-// showProgress lets a build say how far it is on stderr, if that is a terminal, and keep what
-// it links. end is called when it has ended, before anything else is written.
+// showProgress is followBuild for a build that keeps what it links.
 func showProgress(o *image.BuildOptions, stderr io.Writer) (end func()) {
 	if cache, err := doctor.CacheFolder(); err == nil {
 		o.Keep = filepath.Join(cache, "linked")
 	}
+	return followBuild(o, stderr)
+}
+
+// followBuild lets a build say how far it is on stderr, if that is a terminal. end is called
+// when the build has ended, before anything else is written.
+func followBuild(o *image.BuildOptions, stderr io.Writer) (end func()) {
 	if !isTerminal(stderr) {
 		return func() {}
 	}

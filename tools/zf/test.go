@@ -87,6 +87,7 @@ type testFlags struct {
 	profile   *gotest.Profile
 	cache     *gotest.Cache // nil: none
 	pass      []string      // arguments of the test binary
+	terminal  io.Writer     // for the progress of a build; nil: none is shown
 	hint      sync.Once     // of said
 	said      string        // at the end, of a -timeout that has run out
 	sources   []string      // folders of this host that tests see; empty: none
@@ -260,6 +261,9 @@ func (f *testFlags) testAll(ctx context.Context, pkgs []image.TestPackage) (code
 	results := make([]packageResult, len(pkgs))
 	for i := range results {
 		results[i].done = make(chan struct{})
+	}
+	if len(pkgs) == 1 { // of several at a time the lines of results say how far they are
+		f.terminal = f.stderr
 	}
 	f.stderr = &gotest.Lines{W: f.stderr}
 	next := make(chan int)

@@ -280,7 +280,9 @@ func (t *packageTest) prepare(ctx context.Context, tmp string) (m *machine, sym 
 	if kept != "" {
 		o.Output = kept
 	}
+	built := followBuild(&o, t.terminal)
 	b, err := image.Build(ctx, o)
+	built()
 	if err != nil {
 		return failed(err)
 	}
