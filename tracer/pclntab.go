@@ -261,8 +261,8 @@ func (f Func) PCDataSpan(i uint32, pc uintptr) (v int32, end uintptr, ok bool) {
 	return f.span(f.t.u32(uint32(off)), pc)
 }
 
-// FuncData returns the i'th FUNCDATA of the function as an offset in bytes from the symbol
-// go:func.*. ok is false if the function has none.
+// FuncData returns the i'th FUNCDATA of the function as an offset in bytes from symbol go:func.*.
+// ok is false if the function has none.
 func (f Func) FuncData(i uint32) (off uint32, ok bool) {
 	if i >= uint32(f.t.u8(f.rec+fnNFuncData)) {
 		return 0, false
