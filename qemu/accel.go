@@ -96,7 +96,8 @@ type answer struct {
 
 func (a accelerator) choose(ctx context.Context, program string, again bool) (Accel, error) {
 	if a.name == "" {
-		return Accel{"tcg", "QEMU has no accelerator for these machines on " + runtime.GOOS + "/" + runtime.GOARCH}, nil
+		return Accel{"tcg", "QEMU has no accelerator for these machines on " + runtime.GOOS + "/" +
+			runtime.GOARCH}, nil
 	}
 	if a.device != "" {
 		file, err := os.OpenFile(a.device, os.O_RDWR, 0)
@@ -104,7 +105,8 @@ func (a accelerator) choose(ctx context.Context, program string, again bool) (Ac
 		case errors.Is(err, fs.ErrNotExist):
 			return Accel{"tcg", "there is no " + a.device}, nil
 		case errors.Is(err, fs.ErrPermission):
-			return Accel{"tcg", a.device + " may not be opened; sudo usermod -aG kvm $USER, and log in again"}, nil
+			return Accel{"tcg", a.device +
+				" may not be opened; sudo usermod -aG kvm $USER, and log in again"}, nil
 		case err != nil:
 			return Accel{"tcg", err.Error()}, nil
 		}
@@ -142,13 +144,15 @@ func (a accelerator) key(program string) (string, error) {
 	if path, err := filepath.Abs(program); err == nil {
 		program = path
 	}
-	return fmt.Sprintf("%s %d %d %s %s", program, fi.Size(), fi.ModTime().UnixNano(), a.name, a.host), nil
+	return fmt.Sprintf("%s %d %d %s %s", program, fi.Size(), fi.ModTime().UnixNano(),
+		a.name, a.host), nil
 }
 
 // recall returns the answers; what cannot be read is as if there were none.
 func (a accelerator) recall() map[string]answer {
 	answers := make(map[string]answer)
-	if text, err := os.ReadFile(a.memory); err == nil && json.Unmarshal(text, &answers) == nil && answers != nil {
+	if text, err := os.ReadFile(a.memory); err == nil && json.Unmarshal(text, &answers) == nil &&
+		answers != nil {
 		return answers
 	}
 	return make(map[string]answer)

@@ -47,8 +47,8 @@ type Config struct {
 	VirtualTime bool
 	// Seed is where the random numbers of VirtualTime begin; 0 means 1.
 	Seed uint64
-	// Date is that of the machine's clock when it starts, with which it goes on by the machine's own time; zero means that
-	// of the host, and by its time. VirtualTime has its own.
+	// Date is that of the machine's clock when it starts, with which it goes on by the machine's own
+	// time; zero means that of the host, and by its time. VirtualTime has its own.
 	Date  time.Time
 	Extra []string // further arguments for QEMU
 
@@ -59,9 +59,11 @@ type Config struct {
 	// none. Stdin and the network are nothing for the machine then: they are in the log.
 	Replay string
 
-	// Snapshots, with Record, is for a machine whose state is to be taken by VM.Snapshot. It needs a Date or VirtualTime.
+	// Snapshots, with Record, is for a machine whose state is to be taken by VM.Snapshot. It needs a
+	// Date or VirtualTime.
 	Snapshots bool
-	// Snapshot is the path of such a state, with which Replay begins, in place of the machine's start; "" means none.
+	// Snapshot is the path of such a state, with which Replay begins, in place of the machine's start;
+	// "" means none.
 	Snapshot string
 
 	// Net adds a network card on QEMU's user-mode network, as its netdev "net0": one of
@@ -86,7 +88,8 @@ type Config struct {
 	Timeout time.Duration
 
 	Stdout io.Writer // receives what the guest sends on its serial port, as it comes; nil discards it
-	Stdin  io.Reader // is sent to the guest's serial port, or with Port to where it receives input; nil sends nothing
+	// is sent to the guest's serial port, or with Port to where it receives input; nil sends nothing
+	Stdin io.Reader
 	// NoSerial leaves the serial port COM1 out.
 	NoSerial bool
 	// Port gives the machine a virtio console. What comes from there is joined with what the
@@ -145,7 +148,8 @@ func (c *Config) args() []string {
 		"-no-user-config", "-nodefaults", "-display", "none",
 		"-machine", machine, "-accel", c.accel(), "-m", fmt.Sprintf("%dM", memory),
 		"-chardev", "stdio,id=serial,signal=off",
-		"-chardev", fmt.Sprintf("socket,id=monitor,fd=%d", monitorFD), "-mon", "chardev=monitor,mode=control",
+		"-chardev", fmt.Sprintf("socket,id=monitor,fd=%d", monitorFD), "-mon",
+		"chardev=monitor,mode=control",
 		"-device", fmt.Sprintf("isa-debug-exit,iobase=%#x,iosize=0x04", ExitPort),
 		// A reset stops the machine, and it stays as it is until its
 		// registers have been read and the monitor says quit.
@@ -154,7 +158,8 @@ func (c *Config) args() []string {
 		"-S",
 	}
 	if c.RAM != "" {
-		args = append(args, "-object", fmt.Sprintf("memory-backend-file,id=ram,share=on,size=%dM,mem-path=%s", memory, comma(c.RAM)))
+		args = append(args, "-object",
+			fmt.Sprintf("memory-backend-file,id=ram,share=on,size=%dM,mem-path=%s", memory, comma(c.RAM)))
 	}
 	if c.CPU != "" {
 		args = append(args, "-cpu", c.CPU)
@@ -164,7 +169,8 @@ func (c *Config) args() []string {
 	}
 	switch {
 	case c.counts() && c.VirtualTime:
-		args = append(args, "-icount", "shift=0,sleep=off"+c.recordOption(), "-rtc", "base=2026-01-01T00:00:00,clock=vm", "-seed", fmt.Sprint(max(1, c.Seed)))
+		args = append(args, "-icount", "shift=0,sleep=off"+c.recordOption(), "-rtc",
+			"base=2026-01-01T00:00:00,clock=vm", "-seed", fmt.Sprint(max(1, c.Seed)))
 	case c.counts():
 		args = append(args, "-icount", "shift=0"+c.recordOption())
 	}

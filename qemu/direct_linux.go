@@ -26,7 +26,10 @@ func watchPeer(conn io.ReadWriteCloser, pid *atomic.Int64) io.Reader {
 	if err != nil {
 		return conn
 	}
-	if raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED, 1) }) != nil || err != nil {
+	if raw.Control(func(fd uintptr) {
+		err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET,
+			unix.SO_PASSCRED, 1)
+	}) != nil || err != nil {
 		return conn
 	}
 	return &peer{c, pid}
@@ -51,13 +54,14 @@ func (p *peer) Read(b []byte) (int, error) {
 
 var errShort = errors.New("not all of it can be read")
 
-// readProcess fills p from the memory of a process, which Linux allows for our own children, or if we
-// are root.
+// readProcess fills p from the memory of a process, which Linux allows for our own children, or if
+// we are root.
 func readProcess(pid int, p []byte, addr uint64) error {
 	for len(p) > 0 {
 		local := []unix.Iovec{{Base: &p[0]}}
 		local[0].SetLen(len(p))
-		n, err := unix.ProcessVMReadv(pid, local, []unix.RemoteIovec{{Base: uintptr(addr), Len: len(p)}}, 0)
+		n, err := unix.ProcessVMReadv(pid, local, []unix.RemoteIovec{{Base: uintptr(addr),
+			Len: len(p)}}, 0)
 		if err != nil {
 			return err
 		}

@@ -77,8 +77,9 @@ type Result struct {
 	Program int            // status of the program, 0 to 63, if it Exited
 	Status  int            // QEMU's exit status; -1 if a signal ended it
 	Signal  syscall.Signal // that ended QEMU; 0: none
-	Reason  string         // of QMP's first SHUTDOWN event, such as "guest-reset"; "" if there was none
-	Stderr  string         // what QEMU itself printed
+	// of QMP's first SHUTDOWN event, such as "guest-reset"; "" if there was none
+	Reason string
+	Stderr string // what QEMU itself printed
 
 	// Registers is the monitor's register dump at the moment a machine reset,
 	// powered off, timed out or was ended by VM.End, and RIP the instruction

@@ -32,10 +32,12 @@ type NotFoundError struct {
 // Error names what was looked up and the next step.
 func (e *NotFoundError) Error() string {
 	if e.Name != Program {
-		return fmt.Sprintf("%v: $%s is %s, which cannot be run; correct it or unset it", ErrNotFound, Variable, e.Name)
+		return fmt.Sprintf("%v: $%s is %s, which cannot be run; correct it or unset it", ErrNotFound,
+			Variable, e.Name)
 	}
 	if e.Install == "" {
-		return fmt.Sprintf("%v: install %s and put it into PATH, or name it in $%s", ErrNotFound, Program, Variable)
+		return fmt.Sprintf("%v: install %s and put it into PATH, or name it in $%s", ErrNotFound,
+			Program, Variable)
 	}
 	return fmt.Sprintf("%v: no %s in PATH; install it with: %s", ErrNotFound, Program, e.Install)
 }

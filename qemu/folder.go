@@ -27,5 +27,6 @@ func PlainFolder() (string, error) {
 			return tmp, nil
 		}
 	}
-	return "", fmt.Errorf("none of %q will do for temporary files: set TMPDIR to a folder with a short path without spaces and commas", dirs)
+	return "", fmt.Errorf(
+		"none of %q will do for temporary files: set TMPDIR to a folder with a short path without spaces and commas", dirs)
 }

@@ -177,7 +177,8 @@ func (j *join) await(n uint64) {
 	defer timer.Stop()
 	for j.turn <= j.given && !j.portEnded && j.err == nil {
 		if j.turn == j.given {
-			if more := n - min(n, j.taken); more <= uint64(len(j.port)) { // the turn's last bytes begin no sequence
+			// the turn's last bytes begin no sequence
+			if more := n - min(n, j.taken); more <= uint64(len(j.port)) {
 				j.passPort(j.port[:more])
 				j.port = j.port[more:]
 				return

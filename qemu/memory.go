@@ -1,8 +1,9 @@
 package qemu
 
 // The memory of a machine, for a core: QEMU writes it into a pipe whose end it is handed over the
-// monitor's socket. The machine stands still meanwhile. A page at a time, that is slow; where this host lets
-// us, the registers and the places of the RAM come by the pipe, and the RAM from QEMU's own memory.
+// monitor's socket. The machine stands still meanwhile. A page at a time, that is slow; where this
+// host lets us, the registers and the places of the RAM come by the pipe, and the RAM from QEMU's
+// own memory.
 
 import (
 	"context"
@@ -21,8 +22,8 @@ import (
 // dumpName is what QEMU calls the pipe.
 const dumpName = "zf-dump"
 
-// MemoryDump is a dump of a machine's memory that QEMU is writing: an ELF core by physical addresses, with
-// the registers (QEMU's dump-guest-memory).
+// MemoryDump is a dump of a machine's memory that QEMU is writing: an ELF core by physical
+// addresses, with the registers (QEMU's dump-guest-memory).
 type MemoryDump struct {
 	m       *monitor
 	r       *os.File
@@ -48,7 +49,8 @@ func (m *monitor) dump() (*MemoryDump, error) {
 	w.Close()
 	d := &MemoryDump{m: m, r: r, running: running}
 	if err == nil {
-		_, err = m.run("dump-guest-memory", map[string]any{"paging": false, "protocol": "fd:" + dumpName, "detach": true})
+		_, err = m.run("dump-guest-memory", map[string]any{"paging": false, "protocol": "fd:" + dumpName,
+			"detach": true})
 	}
 	if err != nil {
 		d.Close()
@@ -71,18 +73,21 @@ func (d *MemoryDump) Read(p []byte) (int, error) {
 		case qerr != nil:
 			return 0, fmt.Errorf("%w: the machine has ended while its memory was read", ErrKilled)
 		case status.Status == "failed":
-			return 0, fmt.Errorf("%w: dump-guest-memory has failed: %v", ErrMonitor, d.m.dumped.Load()) // QEMU says why before it ends it
+			// QEMU says why before it ends it
+			return 0, fmt.Errorf("%w: dump-guest-memory has failed: %v", ErrMonitor, d.m.dumped.Load())
 		}
 	}
 	return n, err
 }
 
 // hostAddress is what QEMU says to gpa2hva.
-var hostAddress = regexp.MustCompile(`^Host virtual address for 0x[0-9a-f]+ \(.*\) is 0x([0-9a-f]+)\s*$`)
+var hostAddress = regexp.MustCompile(
+	`^Host virtual address for 0x[0-9a-f]+ \(.*\) is 0x([0-9a-f]+)\s*$`)
 
-// Direct returns what reads the RAM of size bytes from the physical address start on out of QEMU's memory. An
-// error says that this cannot be done here; the dump has the same.
-func (d *MemoryDump) Direct(start, size uint64) (read func(p []byte, addr uint64) error, err error) {
+// Direct returns what reads the RAM of size bytes from the physical address start on out of QEMU's
+// memory. An error says that this cannot be done here; the dump has the same.
+func (d *MemoryDump) Direct(start,
+	size uint64) (read func(p []byte, addr uint64) error, err error) {
 	pid := int(d.m.pid.Load())
 	if pid <= 0 || size == 0 {
 		return nil, errors.ErrUnsupported
@@ -90,7 +95,8 @@ func (d *MemoryDump) Direct(start, size uint64) (read func(p []byte, addr uint64
 	var ends [2]uint64
 	for i, at := range []uint64{start, start + size - 1} {
 		var said string
-		out, err := d.m.run("human-monitor-command", map[string]string{"command-line": fmt.Sprintf("gpa2hva %#x", at)})
+		out, err := d.m.run("human-monitor-command",
+			map[string]string{"command-line": fmt.Sprintf("gpa2hva %#x", at)})
 		if err == nil {
 			err = json.Unmarshal(out, &said)
 		}
@@ -106,7 +112,8 @@ func (d *MemoryDump) Direct(start, size uint64) (read func(p []byte, addr uint64
 		}
 	}
 	if ends[1]-ends[0] != size-1 {
-		return nil, fmt.Errorf("%w: gpa2hva: %d bytes at %#x are in several pieces", ErrMonitor, size, start)
+		return nil, fmt.Errorf("%w: gpa2hva: %d bytes at %#x are in several pieces",
+			ErrMonitor, size, start)
 	}
 	read = func(p []byte, addr uint64) error {
 		if off := addr - start; off > size || uint64(len(p)) > size-off {
@@ -130,7 +137,8 @@ func (d *MemoryDump) Close() error {
 	return err
 }
 
-// settle waits until QEMU has noticed that nobody reads a dump any more: until then it begins no other one.
+// settle waits until QEMU has noticed that nobody reads a dump any more: until then it begins no
+// other one.
 func (d *MemoryDump) settle() {
 	for end := time.Now().Add(commandTimeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		var status struct{ Status string }
@@ -155,15 +163,16 @@ func (vm *VM) died() {
 // A Monitor is a connection to the monitor of a QEMU that somebody else has started.
 type Monitor struct{ m *monitor }
 
-// DialMonitor connects to a QEMU that was started with -qmp unix:SOCKET,server=on,wait=off. Errors wrap
-// [ErrMonitor].
+// DialMonitor connects to a QEMU that was started with -qmp unix:SOCKET,server=on,wait=off. Errors
+// wrap [ErrMonitor].
 func DialMonitor(ctx context.Context, socket string) (*Monitor, error) {
 	if hostError != nil {
 		return nil, hostError
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %v; start QEMU with -qmp unix:%s,server=on,wait=off", ErrMonitor, err, socket)
+		return nil, fmt.Errorf("%w: %v; start QEMU with -qmp unix:%s,server=on,wait=off",
+			ErrMonitor, err, socket)
 	}
 	m := &Monitor{newMonitor(conn, func(qmpMessage) {})}
 	if err := m.m.handshake(); err != nil {

@@ -33,7 +33,8 @@ func NetModels() []string {
 func CheckNet(net string) error {
 	model, _, _ := strings.Cut(net, ",")
 	if !slices.Contains(NetModels(), model) {
-		return fmt.Errorf("no network card is called %q; there are %s", model, strings.Join(NetModels(), ", "))
+		return fmt.Errorf("no network card is called %q; there are %s", model,
+			strings.Join(NetModels(), ", "))
 	}
 	return nil
 }

@@ -47,7 +47,8 @@ func checkStates(r io.ReaderAt, size int64) error {
 // read reads n bytes at an offset, which lie in the file.
 func (q *qcow2) read(what string, offset uint64, n int) ([]byte, error) {
 	if offset > q.size || uint64(n) > q.size-offset {
-		return nil, fmt.Errorf("%s, %d bytes at %#x, is not in the file, which has %d bytes", what, n, offset, q.size)
+		return nil, fmt.Errorf("%s, %d bytes at %#x, is not in the file, which has %d bytes", what, n,
+			offset, q.size)
 	}
 	b := make([]byte, n)
 	if _, err := q.r.ReadAt(b, int64(offset)); err != nil {
@@ -62,7 +63,8 @@ func (q *qcow2) table(what string, offset, n, cluster uint64) error {
 	case n*8 > maxTable:
 		return fmt.Errorf("%s has %d entries", what, n)
 	case n > 0 && (offset == 0 || offset%cluster != 0 || offset > q.size || n*8 > q.size-offset):
-		return fmt.Errorf("%s, %d entries at %#x, is not in the file, which has %d bytes", what, n, offset, q.size)
+		return fmt.Errorf("%s, %d entries at %#x, is not in the file, which has %d bytes", what, n,
+			offset, q.size)
 	}
 	return nil
 }
@@ -81,7 +83,8 @@ func (q *qcow2) check() error {
 	}
 	switch {
 	case string(h[:4]) != "QFI\xfb" || version != 2 && version != 3:
-		return fmt.Errorf("it is no qcow2 image of version 2 or 3: it begins with %q, version %d", h[:4], version)
+		return fmt.Errorf("it is no qcow2 image of version 2 or 3: it begins with %q, version %d",
+			h[:4], version)
 	case be.Uint64(h[8:]) != 0 || be.Uint32(h[16:]) != 0:
 		return errors.New("it has a backing file")
 	case be.Uint32(h[32:]) != 0:
@@ -94,7 +97,8 @@ func (q *qcow2) check() error {
 		return fmt.Errorf("it has features: incompatible %#x, compatible %#x, autoclear %#x",
 			be.Uint64(h[72:]), be.Uint64(h[80:]), be.Uint64(h[88:]))
 	case version == 3 && (be.Uint32(h[96:]) > 6 || end < long || end%8 != 0):
-		return fmt.Errorf("its header has %d bytes, and counts of 2 to the power of %d bits", end, be.Uint32(h[96:]))
+		return fmt.Errorf("its header has %d bytes, and counts of 2 to the power of %d bits", end,
+			be.Uint32(h[96:]))
 	}
 	cluster := uint64(1) << bits
 	if err := q.extensions(end, cluster); err != nil {
@@ -122,7 +126,8 @@ func (q *qcow2) extensions(at, cluster uint64) error {
 		case kind == endOfExtensions:
 			return nil
 		case kind != featureNames:
-			return fmt.Errorf("its header has an extension of type %#x, as for a data file, a format or a key", kind)
+			return fmt.Errorf(
+				"its header has an extension of type %#x, as for a data file, a format or a key", kind)
 		case n > cluster-at-8:
 			return fmt.Errorf("an extension of its header has %d bytes", n)
 		}

@@ -126,7 +126,8 @@ func (m *monitor) send(command string, arguments any) (json.RawMessage, error) {
 	})
 }
 
-func (m *monitor) sendWith(command string, arguments any, write func(line []byte) error) (json.RawMessage, error) {
+func (m *monitor) sendWith(command string, arguments any,
+	write func(line []byte) error) (json.RawMessage, error) {
 	line, err := json.Marshal(struct {
 		Execute   string `json:"execute"`
 		Arguments any    `json:"arguments,omitempty"`
@@ -165,6 +166,7 @@ func (m *monitor) reply(command string) (qmpMessage, error) {
 		// Replies have no numbers here, so a late one must not be taken for
 		// the next command's: the connection is of no use any more.
 		m.conn.Close()
-		return qmpMessage{}, fmt.Errorf("%w: %s: no answer within %v", ErrMonitor, command, commandTimeout)
+		return qmpMessage{}, fmt.Errorf("%w: %s: no answer within %v", ErrMonitor, command,
+			commandTimeout)
 	}
 }

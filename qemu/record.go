@@ -59,12 +59,15 @@ func (c *Config) wrongRecord() error {
 	case !c.recorded():
 		return nil
 	case c.Snapshots && c.Date.IsZero() && !c.VirtualTime:
-		// To take the state reads the clock, which would be in the log, and that reads nothing in a replay.
+		// To take the state reads the clock, which would be in the log, and that reads nothing in a
+		// replay.
 		why = "the state of a machine with the host's clock cannot be taken"
 	case c.Snapshots && c.CDROM != "":
 		why = "the state of a machine that waits for its disc cannot be taken; boot the image itself"
 	case c.CPUs > 1:
-		why = fmt.Sprintf("QEMU records one CPU alone, not %d: the order in which CPUs reach the memory is in no log", c.CPUs)
+		why = fmt.Sprintf(
+			"QEMU records one CPU alone, not %d: the order in which CPUs reach the memory is in no log",
+			c.CPUs)
 	case c.accel() != "tcg":
 		why = "QEMU records by its accelerator tcg alone, not by " + c.accel()
 	case len(c.Shares) > 0:
@@ -105,8 +108,8 @@ func (c *Config) recordOption() string {
 	return ""
 }
 
-// recordNet has the network's frames in the log of a machine that is recorded or replayed. In a replay
-// nothing is behind the card.
+// recordNet has the network's frames in the log of a machine that is recorded or replayed. In a
+// replay nothing is behind the card.
 func recordNet(c *Config, backend *string) []string {
 	if !c.recorded() {
 		return nil
@@ -163,13 +166,14 @@ func (vm *VM) finish() {
 	vm.Kill()
 }
 
-// inputPiece is how many bytes of input are sent at once to a machine that is recorded. Its UART has room
-// for 16.
+// inputPiece is how many bytes of input are sent at once to a machine that is recorded. Its UART
+// has room for 16.
 const inputPiece = 8
 
-// typeIn sends input to the serial port of a machine that is recorded. QEMU asks the UART how much it takes, but
-// what it has read meanwhile waits for its place in the log, and the UART does not know of that:
-// what is too much is lost. So the next piece is sent when the machine has taken the one before.
+// typeIn sends input to the serial port of a machine that is recorded. QEMU asks the UART how much
+// it takes, but what it has read meanwhile waits for its place in the log, and the UART does not
+// know of that: what is too much is lost. So the next piece is sent when the machine has taken the
+// one before.
 func (vm *VM) typeIn(serial net.Conn, from io.Reader) {
 	buf := make([]byte, inputPiece)
 	for {
@@ -185,8 +189,8 @@ func (vm *VM) typeIn(serial net.Conn, from io.Reader) {
 	}
 }
 
-// awaitTaken waits until the machine has read what was sent to its serial port. It reports whether the
-// machine is there still.
+// awaitTaken waits until the machine has read what was sent to its serial port. It reports whether
+// the machine is there still.
 func (vm *VM) awaitTaken(serial net.Conn) bool {
 	const pause = time.Millisecond
 	var sent uint64 // instructions, when QEMU had it
@@ -213,8 +217,8 @@ func (vm *VM) awaitTaken(serial net.Conn) bool {
 	}
 }
 
-// uartReady reports whether COM1 has a byte that the machine has not read. To look at its line status
-// changes nothing while it has no error.
+// uartReady reports whether COM1 has a byte that the machine has not read. To look at its line
+// status changes nothing while it has no error.
 func (vm *VM) uartReady() (bool, error) {
 	out, err := vm.monitorCommand("i /b 0x3fd")
 	if err != nil {
@@ -264,13 +268,14 @@ func (vm *VM) Stopped() <-chan struct{} { return vm.stops }
 func (vm *VM) ServeGDB(address string) error {
 	said, err := vm.monitorCommand("gdbserver tcp:" + address)
 	if err == nil && !strings.Contains(said, "Waiting for gdb") {
-		err = fmt.Errorf("%w: gdbserver %s: %s", ErrMonitor, address, strings.Join(strings.Fields(said), " "))
+		err = fmt.Errorf("%w: gdbserver %s: %s", ErrMonitor, address,
+			strings.Join(strings.Fields(said), " "))
 	}
 	return err
 }
 
-// Version returns the version of a QEMU ("" means the one of [Find]), such as "7.2.22 (Debian ...)".
-// Errors wrap [ErrQEMU]. Context: host.
+// Version returns the version of a QEMU ("" means the one of [Find]), such as "7.2.22 (Debian
+// ...)". Errors wrap [ErrQEMU]. Context: host.
 func Version(ctx context.Context, program string) (string, error) {
 	if program == "" {
 		path, err := Find()
@@ -287,8 +292,8 @@ func Version(ctx context.Context, program string) (string, error) {
 	return strings.TrimPrefix(line, "QEMU emulator version "), nil
 }
 
-// LogVersion returns the number of the format in which a QEMU writes its log, by having it write one without a
-// machine into folder dir. Errors wrap [ErrQEMU]. Context: host.
+// LogVersion returns the number of the format in which a QEMU writes its log, by having it write
+// one without a machine into folder dir. Errors wrap [ErrQEMU]. Context: host.
 func LogVersion(ctx context.Context, program, dir string) (uint32, error) {
 	if program == "" {
 		path, err := Find()
@@ -299,7 +304,8 @@ func LogVersion(ctx context.Context, program, dir string) (uint32, error) {
 	}
 	path := filepath.Join(dir, "format.log")
 	defer os.Remove(path)
-	cmd := exec.CommandContext(ctx, program, "-nodefaults", "-display", "none", "-machine", "none", "-S",
+	cmd := exec.CommandContext(ctx, program, "-nodefaults", "-display", "none", "-machine",
+		"none", "-S",
 		"-icount", "shift=0,rr=record,rrfile="+comma(path), "-monitor", "stdio")
 	cmd.Stdin = strings.NewReader("quit\n")
 	if out, err := cmd.CombinedOutput(); err != nil {

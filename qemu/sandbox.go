@@ -19,8 +19,8 @@ import (
 const sandbox = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 
 // confine decides whether QEMU is to be confined. It is not where the user's own arguments may need
-// a program, as the network's scripts and commands do. Nor is a QEMU that cannot be asked: the error
-// of its start says why.
+// a program, as the network's scripts and commands do. Nor is a QEMU that cannot be asked: the
+// error of its start says why.
 func (c *Config) confine(ctx context.Context) {
 	programs := strings.Contains(c.Net, "guestfwd") || strings.Contains(c.Net, "smb")
 	if runtime.GOOS != "linux" || programs || len(doubtsOf(c.Extra)) > 0 {

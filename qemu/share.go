@@ -54,7 +54,8 @@ func ParseShare(s string) (Share, error) {
 	}
 	share := Share{Dir: dir, Path: path.Clean(at), Private: private, Writable: writable}
 	if !share.sayable() {
-		return Share{}, fmt.Errorf("%s: the guest's path may have no quotes or backslashes: give another one, as DIR:/path", at)
+		return Share{},
+			fmt.Errorf("%s: the guest's path may have no quotes or backslashes: give another one, as DIR:/path", at)
 	}
 	return share, nil
 }
@@ -83,7 +84,8 @@ func AddShares(shares []Share, dirs ...string) []Share {
 			host, ok := t.Host(s.Path)
 			return ok && host == dir || t.Path == s.Path
 		}
-		if fi, err := os.Stat(dir); err == nil && fi.IsDir() && dir != "/" && s.sayable() && len(shares) < MaxShares && !slices.ContainsFunc(shares, shown) {
+		if fi, err := os.Stat(dir); err == nil && fi.IsDir() && dir != "/" && s.sayable() &&
+			len(shares) < MaxShares && !slices.ContainsFunc(shares, shown) {
 			shares = append(shares, s)
 		}
 	}
@@ -114,7 +116,10 @@ func ShareOptions(shares []Share) (words []string) {
 		order[i] = i
 	}
 	// A share in another is said before that: the kernel puts the outer one around it.
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(len(shares[j].Path), len(shares[i].Path)) })
+	slices.SortStableFunc(order, func(i, j int) int {
+		return cmp.Compare(len(shares[j].Path),
+			len(shares[i].Path))
+	})
 	for _, i := range order {
 		mode := "ro"
 		switch {
@@ -144,7 +149,8 @@ func shareArgs(shares []Share, machine string) (args []string) {
 			only = "off"
 		}
 		args = append(args,
-			"-fsdev", fmt.Sprintf("local,id=%s,security_model=none,readonly=%s,multidevs=remap,path=%s", tag(i), only, comma(s.Dir)),
+			"-fsdev", fmt.Sprintf("local,id=%s,security_model=none,readonly=%s,multidevs=remap,path=%s",
+				tag(i), only, comma(s.Dir)),
 			"-device", fmt.Sprintf("%s,fsdev=%s,mount_tag=%s", device, tag(i), tag(i)))
 	}
 	return args

@@ -1,9 +1,10 @@
 package qemu
 
-// The state of a machine that is recorded can be taken as it runs, and a replay can begin with it. QEMU keeps such
-// states in a disk image in its own format, which is no disk of the machine. In the state is how far the log was
-// (replay/replay-snapshot.c), so that the log must be a file here: a pipe has no place. It is read as it grows, and what
-// has been read is given back to the host's file system.
+// The state of a machine that is recorded can be taken as it runs, and a replay can begin with it.
+// QEMU keeps such states in a disk image in its own format, which is no disk of the machine. In the
+// state is how far the log was (replay/replay-snapshot.c), so that the log must be a file here: a
+// pipe has no place. It is read as it grows, and what has been read is given back to the host's
+// file system.
 
 import (
 	"bytes"
@@ -18,7 +19,8 @@ import (
 	"time"
 )
 
-// ErrNotNow is returned for the state of a machine that cannot be taken at this moment; it can soon.
+// ErrNotNow is returned for the state of a machine that cannot be taken at this moment; it can
+// soon.
 var ErrNotNow = errors.New("the machine's state cannot be taken now")
 
 // snapshotName is the state's name in the image.
@@ -72,7 +74,8 @@ func copyStates(path, from string) error {
 	return errors.Join(err, out.Close())
 }
 
-// snapshotArgs gives QEMU the image: as that of this format in a plain file, without another behind it, whatever it says.
+// snapshotArgs gives QEMU the image: as that of this format in a plain file, without another behind
+// it, whatever it says.
 func (c *Config) snapshotArgs() []string {
 	if c.states == "" {
 		return nil
@@ -85,8 +88,9 @@ func (c *Config) snapshotArgs() []string {
 	return []string{"-blockdev", string(node)}
 }
 
-// emptyImage is a qcow2 image, version 2, without anything in it (docs/interop/qcow2.txt in QEMU): a header, the table of
-// the blocks with reference counts, one such block, and the table of the tables of clusters.
+// emptyImage is a qcow2 image, version 2, without anything in it (docs/interop/qcow2.txt in QEMU):
+// a header, the table of the blocks with reference counts, one such block, and the table of the
+// tables of clusters.
 func emptyImage() []byte {
 	const (
 		clusterBits = 16
@@ -110,13 +114,14 @@ func emptyImage() []byte {
 	return b
 }
 
-// Snapshot takes the state of a machine with Config.Snapshots. The machine stands still meanwhile and does not notice.
-// take reads the state, from a file that is gone later; with it as Config.Snapshot a replay begins here. The results are
-// where in its log QEMU was, and how many instructions had been run. Errors wrap [ErrNotNow], [ErrMonitor] or [ErrQEMU],
-// or are take's.
+// Snapshot takes the state of a machine with Config.Snapshots. The machine stands still meanwhile
+// and does not notice. take reads the state, from a file that is gone later; with it as
+// Config.Snapshot a replay begins here. The results are where in its log QEMU was, and how many
+// instructions had been run. Errors wrap [ErrNotNow], [ErrMonitor] or [ErrQEMU], or are take's.
 func (vm *VM) Snapshot(take func(path string) error) (log int64, instructions uint64, err error) {
-	// It stops the machine and lets it go on, in one turn of QEMU's main loop. In another one, a timer that ends the
-	// machine's sleep could run as it stands still, and then the machine sleeps on, which it would not in a replay.
+	// It stops the machine and lets it go on, in one turn of QEMU's main loop. In another one, a timer
+	// that ends the machine's sleep could run as it stands still, and then the machine sleeps on,
+	// which it would not in a replay.
 	said, err := vm.monitorCommand("savevm " + snapshotName)
 	switch said = strings.TrimSpace(said); {
 	case err != nil:
@@ -139,9 +144,10 @@ func (vm *VM) Snapshot(take func(path string) error) (log int64, instructions ui
 	return log, instructions, err
 }
 
-// stateOf finds where in its log QEMU was, and how many instructions had been run, in an image with a machine's state. The
-// image may have left-overs of earlier states, in which QEMU was not so far. The error wraps [ErrNotNow]: the next state
-// is at other places of the image, where that may be found.
+// stateOf finds where in its log QEMU was, and how many instructions had been run, in an image with
+// a machine's state. The image may have left-overs of earlier states, in which QEMU was not so far.
+// The error wraps [ErrNotNow]: the next state is at other places of the image, where that may be
+// found.
 func stateOf(path string) (log int64, instructions uint64, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -203,8 +209,8 @@ func readState(b []byte) (log int64, instructions uint64, ok bool) {
 // awaitLog is how long it takes to see that the log has grown.
 const awaitLog = 10 * time.Millisecond
 
-// followLog passes on the log of a recording that is a file, until ended is closed and all has been read. Its header comes
-// last, as that of a pipe does.
+// followLog passes on the log of a recording that is a file, until ended is closed and all has been
+// read. Its header comes last, as that of a pipe does.
 func (vm *VM) followLog(ended <-chan struct{}) {
 	file, err := os.OpenFile(vm.cfg.log, os.O_RDWR, 0)
 	if err != nil {

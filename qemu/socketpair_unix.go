@@ -56,8 +56,8 @@ func again(f *os.File) (*os.File, error) {
 // blocking has whoever writes into a full pipe wait.
 func blocking(f *os.File) error { return unix.SetNonblock(int(f.Fd()), false) }
 
-// unread returns how many bytes of what was written into a Unix socket the other end has not read, in the
-// system's own reckoning; 0 where the system does not say.
+// unread returns how many bytes of what was written into a Unix socket the other end has not read,
+// in the system's own reckoning; 0 where the system does not say.
 func unread(conn net.Conn) (n int) {
 	const outQueue = 0x5411 // SIOCOUTQ (Linux, include/uapi/asm-generic/ioctls.h)
 	c, ok := conn.(syscall.Conn)
@@ -76,8 +76,8 @@ func unread(conn net.Conn) (n int) {
 	return n
 }
 
-// widen makes a pipe hold as much as Linux lets it, so that its two ends wait less for each other. Elsewhere it
-// stays as it is.
+// widen makes a pipe hold as much as Linux lets it, so that its two ends wait less for each other.
+// Elsewhere it stays as it is.
 func widen(f *os.File) {
 	const setSize, most = 1031, 1 << 20 // F_SETPIPE_SZ (Linux, include/uapi/linux/fcntl.h)
 	if runtime.GOOS == "linux" {

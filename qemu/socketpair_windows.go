@@ -8,7 +8,8 @@ import (
 
 // hostError is the reason why this host cannot drive QEMU: Windows hands no sockets to a child
 // process.
-var hostError = fmt.Errorf("%w: zf cannot drive it on Windows; run zf in WSL, where it is a Linux program", ErrQEMU)
+var hostError = fmt.Errorf(
+	"%w: zf cannot drive it on Windows; run zf in WSL, where it is a Linux program", ErrQEMU)
 
 func socketPair() (net.Conn, *os.File, error) { return nil, nil, hostError }
 

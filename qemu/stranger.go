@@ -4,8 +4,8 @@ package qemu
 // (-incoming exec:), write files (-chardev file) and read them (-device loader,file=), so a machine
 // that somebody else describes is built from fields of known form alone: each value is matched as a
 // whole, from its first byte to its last, by a pattern of letters, digits and the names below, none
-// of which leads to a file, a program or the network. Whatever no pattern matches is a doubt, and is
-// named. A value that this zf's own user has typed is not looked at here: it is the user's own.
+// of which leads to a file, a program or the network. Whatever no pattern matches is a doubt, and
+// is named. A value that this zf's own user has typed is not looked at here: it is the user's own.
 
 import (
 	"fmt"
@@ -40,9 +40,10 @@ func whole(pattern string) string { return `\A(?:` + pattern + `)\z` }
 
 // The machine's type and the processor.
 var (
-	strangeMachine = lazyregexp.New(whole(`(q35|pc|microvm|pc-(q35|i440fx)-[0-9]{1,2}\.[0-9]{1,2})(,(acpi|auto-kernel-cmdline|` +
-		`fd-bootchk|graphics|hpet|i8042|ioapic2|isa-serial|mem-merge|option-roms|pcie|pic|pit|rtc|sata|smbus|smm|usb|vmport|` +
-		`x-option-roms)=` + switchPattern + `|,max-ram-below-4g=[0-9]{1,12}[KMG]?)*`))
+	strangeMachine = lazyregexp.New(
+		whole(`(q35|pc|microvm|pc-(q35|i440fx)-[0-9]{1,2}\.[0-9]{1,2})(,(acpi|auto-kernel-cmdline|` +
+			`fd-bootchk|graphics|hpet|i8042|ioapic2|isa-serial|mem-merge|option-roms|pcie|pic|pit|rtc|sata|smbus|smm|usb|vmport|` +
+			`x-option-roms)=` + switchPattern + `|,max-ram-below-4g=[0-9]{1,12}[KMG]?)*`))
 	strangeCPU = lazyregexp.New(whole(`[A-Za-z0-9][A-Za-z0-9._-]{0,63}` +
 		`(,[+-][a-z0-9][a-z0-9._-]{0,63}|,[a-z0-9][a-z0-9._-]{0,63}=` + valuePattern + `)*`))
 )
@@ -55,7 +56,8 @@ const strangeDevice = `(AC97|VGA|bochs-display|cirrus-vga|e1000|e1000-82544gc|e1
 	`ramfb|rtl8139|secondary-vga|usb-ehci|usb-kbd|usb-mouse|usb-tablet|vmcoreinfo|vmware-svga)` +
 	`(,(addr|baudbase|chassis|chassis_nr|cpu-num|data|data-be|data-len|index|intremap|iobase|iosize|irq|msi|msix|multifunction|port|` +
 	`rombar|slot|vgamem_mb|xmax|xres|ymax|yres)=` + valuePattern +
-	`|,addr=[0-9a-f]{1,2}(\.[0-7])?|,(id|bus)=` + idPattern + `|,mac=([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}|,romfile=|,chardev=` + idPattern + `)*`
+	`|,addr=[0-9a-f]{1,2}(\.[0-7])?|,(id|bus)=` + idPattern +
+	`|,mac=([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}|,romfile=|,chardev=` + idPattern + `)*`
 
 // devicesCharacter finds the character device.
 var devicesCharacter = lazyregexp.New(`,chardev=([^,]*)`)
@@ -67,13 +69,15 @@ var strangeArguments = map[string]func() *regexp.Regexp{
 	"-chardev": lazyregexp.New(whole(`null,id=(` + idPattern + `)`)),
 	"-cpu":     strangeCPU,
 	"-device":  lazyregexp.New(whole(strangeDevice)),
-	"-global": lazyregexp.New(whole(`(ICH9-LPC\.disable_s[34]|PIIX4_PM\.disable_s[34]|virtio-mmio\.force-legacy|` +
-		`(kvm-pit|mc146818rtc)\.lost_tick_policy|hpet\.msi)=(` + valuePattern + `|delay|discard|slew)`)),
+	"-global": lazyregexp.New(
+		whole(`(ICH9-LPC\.disable_s[34]|PIIX4_PM\.disable_s[34]|virtio-mmio\.force-legacy|` +
+			`(kvm-pit|mc146818rtc)\.lost_tick_policy|hpet\.msi)=(` + valuePattern + `|delay|discard|slew)`)),
 	"-m":        lazyregexp.New(whole(`(?:size=)?([0-9]{1,9})([MG]?)`)),
 	"-monitor":  lazyregexp.New(whole(`none`)),
 	"-parallel": lazyregexp.New(whole(`none`)),
-	"-rtc": lazyregexp.New(whole(`base=(utc|localtime|[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2})?)` +
-		`(,clock=(vm|rt|host))?(,driftfix=(none|slew))?`)),
+	"-rtc": lazyregexp.New(
+		whole(`base=(utc|localtime|[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2})?)` +
+			`(,clock=(vm|rt|host))?(,driftfix=(none|slew))?`)),
 	"-uuid": lazyregexp.New(whole(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)),
 	"-vga":  lazyregexp.New(whole(`none|std|cirrus|vmware|qxl`)),
 }
@@ -105,7 +109,8 @@ func (c *Config) Doubts() (doubts []string) {
 		}
 	}
 	if len(c.Append) > maxStrangeAppend || strings.Contains(c.Append, "\x00") {
-		doubt("the kernel's command line has %d bytes or a zero byte, and %d without is the most", len(c.Append), maxStrangeAppend)
+		doubt("the kernel's command line has %d bytes or a zero byte, and %d without is the most",
+			len(c.Append), maxStrangeAppend)
 	}
 	if y := c.Date.UTC().Year(); !c.Date.IsZero() && (y < 1970 || y > 2200) {
 		doubt("the machine's clock begins in the year %d", y)
@@ -116,7 +121,8 @@ func (c *Config) Doubts() (doubts []string) {
 // doubtsOf is Doubts of further arguments for QEMU.
 func doubtsOf(args []string) (doubts []string) {
 	if len(args) > maxStrangeArguments {
-		return append(doubts, fmt.Sprintf("there are %d further arguments for QEMU, and %d is the most", len(args), maxStrangeArguments))
+		return append(doubts, fmt.Sprintf("there are %d further arguments for QEMU, and %d is the most",
+			len(args), maxStrangeArguments))
 	}
 	var nulls []string // the ids of -chardev null
 	for i := 0; i < len(args); i++ {
@@ -124,9 +130,13 @@ func doubtsOf(args []string) (doubts []string) {
 		pattern, ok := strangeArguments[name]
 		switch {
 		case !ok && strings.HasPrefix(name, "-"):
-			return append(doubts, fmt.Sprintf("the argument %.200q for QEMU, %s, is not one that zf knows to be harmless", name, behind(args[i+1:])))
+			return append(doubts,
+				fmt.Sprintf("the argument %.200q for QEMU, %s, is not one that zf knows to be harmless", name,
+					behind(args[i+1:])))
 		case !ok:
-			return append(doubts, fmt.Sprintf("the argument %.200q for QEMU stands where a flag belongs, and would be a disk", name))
+			return append(doubts,
+				fmt.Sprintf("the argument %.200q for QEMU stands where a flag belongs, and would be a disk",
+					name))
 		case pattern == nil:
 			continue
 		case i+1 == len(args):
@@ -136,15 +146,21 @@ func doubtsOf(args []string) (doubts []string) {
 		value := args[i]
 		switch m := pattern().FindStringSubmatch(value); {
 		case m == nil:
-			doubts = append(doubts, fmt.Sprintf("the argument %s for QEMU has the value %.200q, which is not of a form that zf knows to be harmless", name, value))
+			doubts = append(doubts,
+				fmt.Sprintf(
+					"the argument %s for QEMU has the value %.200q, which is not of a form that zf knows to be harmless", name, value))
 		case name == "-chardev":
 			nulls = append(nulls, m[1])
 		case name == "-m" && tooMuch(m[1], m[2]):
-			doubts = append(doubts, fmt.Sprintf("the argument -m %s for QEMU is more than %d MiB", value, maxStrangeMiB))
+			doubts = append(doubts, fmt.Sprintf("the argument -m %s for QEMU is more than %d MiB", value,
+				maxStrangeMiB))
 		case name == "-device":
 			for _, d := range devicesCharacter().FindAllStringSubmatch(value, -1) {
 				if !slices.Contains(nulls, d[1]) {
-					doubts = append(doubts, fmt.Sprintf("the device %.200q for QEMU is joined with %.200q, which is no -chardev null before it", value, d[1]))
+					doubts = append(doubts,
+						fmt.Sprintf(
+							"the device %.200q for QEMU is joined with %.200q, which is no -chardev null before it",
+							value, d[1]))
 				}
 			}
 		}

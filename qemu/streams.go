@@ -2,10 +2,10 @@ package qemu
 
 // QEMU gets seven streams from us, at fixed descriptors, and they are all that connects it
 // with us: what goes to the guest's serial port, the monitor, a leash, what comes from the
-// guest's second serial port, which it need not have, what comes from the first, a virtio console, and the log of a recording. Nobody
-// else can connect to them, there is no file to clean up, and every byte passes as it is. The
-// leash is what ends QEMU if its starter is killed: a kernel that spins would otherwise take a
-// processor of the host for ever.
+// guest's second serial port, which it need not have, what comes from the first, a virtio console,
+// and the log of a recording. Nobody else can connect to them, there is no file to clean up, and
+// every byte passes as it is. The leash is what ends QEMU if its starter is killed: a kernel that
+// spins would otherwise take a processor of the host for ever.
 //
 // What a serial port sends comes through a pipe. QEMU writes each byte by itself: a socket
 // keeps some hundred bytes more for each, so that it is full after as many, and QEMU waits.

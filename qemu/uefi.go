@@ -39,12 +39,14 @@ func FindUEFI() (string, error) {
 	paths := uefiPaths
 	if program, err := Find(); err == nil {
 		// Homebrew has it beside the program.
-		paths = append(paths[:len(paths):len(paths)], filepath.Join(filepath.Dir(program), "../share/qemu/edk2-x86_64-code.fd"))
+		paths = append(paths[:len(paths):len(paths)],
+			filepath.Join(filepath.Dir(program), "../share/qemu/edk2-x86_64-code.fd"))
 	}
 	for _, p := range paths {
 		if _, err := os.Stat(p); err == nil {
 			return p, nil
 		}
 	}
-	return "", fmt.Errorf("%w: %s, or name its OVMF_CODE.fd in $%s", ErrNoUEFI, install.Hint("install OVMF", "ovmf"), UEFIVariable)
+	return "", fmt.Errorf("%w: %s, or name its OVMF_CODE.fd in $%s", ErrNoUEFI,
+		install.Hint("install OVMF", "ovmf"), UEFIVariable)
 }

@@ -78,7 +78,8 @@ func Start(ctx context.Context, cfg Config) (*VM, error) {
 	}
 	cfg.confine(ctx)
 	if cfg.CDROM != "" {
-		path, err := filepath.Abs(cfg.CDROM) // QEMU would take what is before a colon in it for a protocol
+		// QEMU would take what is before a colon in it for a protocol
+		path, err := filepath.Abs(cfg.CDROM)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %v", ErrQEMU, err)
 		}
@@ -207,7 +208,8 @@ func Start(ctx context.Context, cfg Config) (*VM, error) {
 			err = werr
 		}
 		// 'virtio-serial-pci' is not a valid device model name
-		if cfg.Port && (strings.Contains(err.Error(), "'virtio-serial-") || strings.Contains(err.Error(), "'virtserialport'")) {
+		if cfg.Port && (strings.Contains(err.Error(), "'virtio-serial-") ||
+			strings.Contains(err.Error(), "'virtserialport'")) {
 			err = fmt.Errorf("%w: %w", ErrPort, err)
 		}
 		return nil, err
@@ -290,8 +292,9 @@ func (vm *VM) Wait() (Result, error) {
 // consoleLimit is how long the end of QEMU's terminal may come behind that of its monitor.
 const consoleLimit = 10 * time.Second
 
-// wakeConsole wakes who reads the terminal that the library has given QEMU for its messages, when QEMU has gone
-// and the terminal's end has not been seen: of 8,000 machines one was waited for so for ever.
+// wakeConsole wakes who reads the terminal that the library has given QEMU for its messages, when
+// QEMU has gone and the terminal's end has not been seen: of 8,000 machines one was waited for so
+// for ever.
 func (vm *VM) wakeConsole(ended <-chan struct{}) {
 	select {
 	case <-ended:
@@ -440,7 +443,8 @@ func hex(text, key string) (uint64, bool) {
 		return 0, false
 	}
 	digits := text[i+len(key):]
-	if end := strings.IndexFunc(digits, func(r rune) bool { return !strings.ContainsRune("0123456789abcdefABCDEF", r) }); end >= 0 {
+	if end := strings.IndexFunc(digits,
+		func(r rune) bool { return !strings.ContainsRune("0123456789abcdefABCDEF", r) }); end >= 0 {
 		digits = digits[:end]
 	}
 	n, err := strconv.ParseUint(digits, 16, 64)

@@ -69,7 +69,8 @@ func End(lines []string) string {
 }
 
 // program are the words of the Go packages' own errors for a program that cannot be started.
-var program = regexp.MustCompile(`fork/exec .*: function not implemented|exec: ".*": executable file not found in \$PATH`)
+var program = regexp.MustCompile(
+	`fork/exec .*: function not implemented|exec: ".*": executable file not found in \$PATH`)
 
 // NeedsProgram reports whether a line says that another program could not be started, which
 // the kernel never does.

@@ -58,7 +58,8 @@ func callersBelow(top uintptr) (times float64, err error) {
 	pcs := make([]uintptr, callersDepth)
 	found := runtime.Callers(2, pcs) // without itself and this function
 	if p.N != callersDepth || found != callersDepth {
-		return 0, fmt.Errorf("callers: the Capture has %d return addresses, runtime.Callers %d; want %d", p.N,
+		return 0, fmt.Errorf("callers: the Capture has %d return addresses, runtime.Callers %d; want %d",
+			p.N,
 			found, callersDepth)
 	}
 	// Callers leaves out what the compiler has made, such as wrappers of methods.
@@ -69,7 +70,9 @@ func callersBelow(top uintptr) (times float64, err error) {
 		}
 	}
 	if same < callersDepth*3/4 {
-		return 0, fmt.Errorf("callers: of %d return addresses of the Capture runtime.Callers has only the first %d", p.N, same)
+		return 0, fmt.Errorf(
+			"callers: of %d return addresses of the Capture runtime.Callers has only the first %d", p.N,
+			same)
 	}
 	const each = 100 // as many more captures, so that the two windows are of a size
 	times = each * faster(

@@ -211,7 +211,9 @@ func (b *bench) dump(receiver string, ram, loss int, seed uint64) error {
 	sent := newClock(`core: (\d+) pages sent in (\d+) ms(.*)\n`)
 	vm, err := qemu.Start(b.ctx, qemu.Config{Kernel: dead.Image, Net: "virtio", MemoryMiB: ram,
 		Stdout: sent,
-		Append: fmt.Sprintf("crash=go.panic-error panic=halt core=net core.rate=%d netconsole=@10.0.2.15/,%s@10.0.2.2/", dumpRate, relay.Port())})
+		Append: fmt.Sprintf(
+			"crash=go.panic-error panic=halt core=net core.rate=%d netconsole=@10.0.2.15/,%s@10.0.2.2/",
+			dumpRate, relay.Port())})
 	if err != nil {
 		return err
 	}

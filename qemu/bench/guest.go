@@ -78,7 +78,8 @@ func (b *bench) smallest() error {
 // noMark are the kinds of crashes that end in no trace, or use a stack up on purpose, and what
 // the help of others says that do not crash; spinning are those that an NMI has to end.
 var (
-	noMark   = regexp.MustCompile(`\.triple |^\S*overflow|\.mutual |^early\.watermark |^go\.(over-limit|kernel-spin) |^\S+ +no crash`)
+	noMark = regexp.MustCompile(
+		`\.triple |^\S*overflow|\.mutual |^early\.watermark |^go\.(over-limit|kernel-spin) |^\S+ +no crash`)
 	spinning = regexp.MustCompile(`^(early\.spin|go\.(spin|mcall|hang) )`)
 )
 

@@ -27,7 +27,8 @@ import (
 type machine struct {
 	qemu.Config
 	Prefix string // what the names of its samples begin with
-	// it is a process: Kernel is a package or a program, Append has its arguments, Extra its environment
+	// it is a process: Kernel is a package or a program, Append has its arguments, Extra its
+	// environment
 	Linux bool
 	Dir   string // where a process runs; then what it says on standard error is not read
 	Times int    // 0: once

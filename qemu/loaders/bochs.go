@@ -69,7 +69,8 @@ func bochs(
 	err = cmd.Start()
 	w.Close()
 	if err != nil {
-		return fmt.Errorf("%w: install Bochs, its BIOS and the VGA BIOS of LGPL: tools/setup.sh boot does on Debian", err)
+		return fmt.Errorf(
+			"%w: install Bochs, its BIOS and the VGA BIOS of LGPL: tools/setup.sh boot does on Debian", err)
 	}
 	buf, done := make([]byte, 4096), false
 	for err == nil && !done {

@@ -98,7 +98,8 @@ func boot(ctx context.Context, cfg qemu.Config) error {
 	return nil
 }
 
-var report = regexp.MustCompile(`(?m)^\r?zeroframe \S+ build [0-9a-f]+\r?\nloader  (.*?)\r?\n(?:screen  (.*?)\r?\n)?memory  (\d+) KiB usable`)
+var report = regexp.MustCompile(
+	`(?m)^\r?zeroframe \S+ build [0-9a-f]+\r?\nloader  (.*?)\r?\n(?:screen  (.*?)\r?\n)?memory  (\d+) KiB usable`)
 
 // check holds what the two boots have said against what they should have.
 func check(l *batch.Lab, serial string, r row, mib int) error {

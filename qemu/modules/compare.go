@@ -103,7 +103,8 @@ var changing = []struct {
 	re   *regexp.Regexp
 }{
 	{"TIME",
-		regexp.MustCompile(`\b\d{4}[-/]\d\d[-/]\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?( ?Z| ?[+-]\d\d:?\d\d( \w+)?)?( m=[+-][\d.]+)?`)},
+		regexp.MustCompile(
+			`\b\d{4}[-/]\d\d[-/]\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?( ?Z| ?[+-]\d\d:?\d\d( \w+)?)?( m=[+-][\d.]+)?`)},
 	{"TIME", regexp.MustCompile(`\b\d\d:\d\d:\d\d(\.\d+)?\b`)},
 	{"TIME", regexp.MustCompile(`\b((\d+(\.\d+)?)(h|m|ns|µs|ms|s))+\b`)},
 	{"RATE", regexp.MustCompile(`\b\d+(\.\d+)? ?[kKMG]?i?B/s`)},

@@ -40,8 +40,9 @@ func readList(file string) (*list, error) {
 			continue
 		}
 		if len(f) < 3 || f[0] != "module" && l.notes[f[0]] == nil {
-			return nil, fmt.Errorf("%s:%d: %q; want module PATH VERSION [PATTERN...] [-FLAG=VALUE...], reason PACKAGE TEXT, "+
-				"events PACKAGE TEXT or leave PACKAGE TEXT", file, n+1, line)
+			return nil, fmt.Errorf(
+				"%s:%d: %q; want module PATH VERSION [PATTERN...] [-FLAG=VALUE...], reason PACKAGE TEXT, "+
+					"events PACKAGE TEXT or leave PACKAGE TEXT", file, n+1, line)
 		}
 		if notes := l.notes[f[0]]; notes != nil {
 			last := module{}

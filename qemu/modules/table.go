@@ -116,7 +116,8 @@ var columns = fmt.Sprintf("# %-58s %7s %9s %9s %9s\n# %-58s %7s %9s %9s %9s\n",
 // String is the whole table.
 func (t *table) String() string {
 	var b strings.Builder
-	b.WriteString(t.head + "\n# Made by `make test-modules`; `go run ./qemu/modules -h` explains the words.\n" + columns)
+	b.WriteString(t.head +
+		"\n# Made by `make test-modules`; `go run ./qemu/modules -h` explains the words.\n" + columns)
 	for _, m := range t.modules {
 		for i, r := range t.of(m) {
 			if i == 0 {
@@ -144,9 +145,10 @@ func (t *table) Sum() string {
 		}
 	}
 	alone, fine := count["all"]-count["exec"]-count["left"], count["same"]+count["linux"]
-	return fmt.Sprintf("# %d packages of %d modules: %d same, %d linux, %d known, %d worse, %d exec, %d left.\n"+
-		"# Of the %d that are neither exec nor left, %d do no worse than on Linux: %.1f %%.\n"+
-		"# %d have other events (-json) than on Linux without a reason.",
+	return fmt.Sprintf(
+		"# %d packages of %d modules: %d same, %d linux, %d known, %d worse, %d exec, %d left.\n"+
+			"# Of the %d that are neither exec nor left, %d do no worse than on Linux: %.1f %%.\n"+
+			"# %d have other events (-json) than on Linux without a reason.",
 		count["all"], count["modules"], count["same"], count["linux"], count["known"], count["worse"],
 		count["exec"], count["left"],
 		alone, fine, 100*float64(fine)/float64(max(alone, 1)), count["events"])

@@ -80,7 +80,8 @@ type table struct {
 }
 
 func newTable(version string, s settings) *table {
-	return &table{fmt.Sprintf("# The tests of the standard packages of %s, linux/amd64 on one emulated processor, %d MiB, -short -timeout %v.",
+	return &table{fmt.Sprintf(
+		"# The tests of the standard packages of %s, linux/amd64 on one emulated processor, %d MiB, -short -timeout %v.",
 		version, s.MemoryMiB, s.Timeout), map[string]string{}}
 }
 
@@ -126,7 +127,8 @@ func (t *table) Sum() string {
 			alone++
 		}
 	}
-	return fmt.Sprintf("%d packages: %d pass, %d pass with exceptions, %d fail; of the %d that need no network and no subprocess, %d pass: %.1f %%",
+	return fmt.Sprintf(
+		"%d packages: %d pass, %d pass with exceptions, %d fail; of the %d that need no network and no subprocess, %d pass: %.1f %%",
 		len(t.rows), whole, part, failed, alone, whole, 100*float64(whole)/float64(max(alone, 1)))
 }
 

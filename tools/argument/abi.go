@@ -102,7 +102,8 @@ func (im *Image) homes(fn tracer.Func, params, results []parameter) [][]home {
 	}
 	var have []tracer.ArgWord
 	whole := fn.ArgWords(func(w tracer.ArgWord) { have = append(have, w) })
-	if len(have) > len(want) || whole && len(have) != len(want) || !whole && uint64(alignUp(at, 8)) != uint64(fn.ArgsSize()) {
+	if len(have) > len(want) || whole && len(have) != len(want) || !whole &&
+		uint64(alignUp(at, 8)) != uint64(fn.ArgsSize()) {
 		return nil
 	}
 	for i, w := range have {

@@ -31,13 +31,17 @@ const (
 // basic are the types whose values are shown, by their kind.
 var basic = map[byte]dwarf.Type{
 	1: &dwarf.BoolType{BasicType: sized(1)},
-	2: &dwarf.IntType{BasicType: sized(8)}, 3: &dwarf.IntType{BasicType: sized(1)}, 4: &dwarf.IntType{BasicType: sized(2)},
+	2: &dwarf.IntType{BasicType: sized(8)}, 3: &dwarf.IntType{BasicType: sized(1)},
+	4: &dwarf.IntType{BasicType: sized(2)},
 	5: &dwarf.IntType{BasicType: sized(4)}, 6: &dwarf.IntType{BasicType: sized(8)},
-	7: &dwarf.UintType{BasicType: sized(8)}, 8: &dwarf.UintType{BasicType: sized(1)}, 9: &dwarf.UintType{BasicType: sized(2)},
-	10: &dwarf.UintType{BasicType: sized(4)}, 11: &dwarf.UintType{BasicType: sized(8)}, 12: &dwarf.UintType{BasicType: sized(8)},
+	7: &dwarf.UintType{BasicType: sized(8)}, 8: &dwarf.UintType{BasicType: sized(1)},
+	9:  &dwarf.UintType{BasicType: sized(2)},
+	10: &dwarf.UintType{BasicType: sized(4)}, 11: &dwarf.UintType{BasicType: sized(8)},
+	12: &dwarf.UintType{BasicType: sized(8)},
 	13: &dwarf.FloatType{BasicType: sized(4)}, 14: &dwarf.FloatType{BasicType: sized(8)},
 	15: &dwarf.ComplexType{BasicType: sized(8)}, 16: &dwarf.ComplexType{BasicType: sized(16)},
-	kindString: &dwarf.StructType{CommonType: dwarf.CommonType{ByteSize: 16}, StructName: "string", Kind: "struct", Field: make([]*dwarf.StructField, 2)},
+	kindString: &dwarf.StructType{CommonType: dwarf.CommonType{ByteSize: 16}, StructName: "string",
+		Kind: "struct", Field: make([]*dwarf.StructField, 2)},
 }
 
 func sized(n int64) dwarf.BasicType {

@@ -121,7 +121,8 @@ func (a *activation) caller() (up *activation, plain bool) {
 	if a.f.Up == nil {
 		return nil, false
 	}
-	if up = a.im.activation(a.f.Up); up == nil || up.in.Op != x86asm.CALL || up.in.Next != a.f.Up.PC+1 {
+	if up = a.im.activation(a.f.Up); up == nil || up.in.Op != x86asm.CALL ||
+		up.in.Next != a.f.Up.PC+1 {
 		return nil, false
 	}
 	d, ok := up.flow.CFA(up.in.PC)
@@ -143,7 +144,8 @@ func (a *activation) entryReg(p, n int64) (v uint64, ok bool) {
 	a.met[p] = true
 	defer delete(a.met, p)
 	var found values
-	if up, plain := a.caller(); up != nil && (plain || p != 0 || !strings.Contains(a.im.name(a.flow.Start), ").")) {
+	if up, plain := a.caller(); up != nil && (plain || p != 0 ||
+		!strings.Contains(a.im.name(a.flow.Start), ").")) {
 		if c := up.s.Regs[p]; c.Value != 0 && int64(c.Bytes) >= n {
 			found.add(up.value(c, n, a.f))(n)
 		}
@@ -187,19 +189,22 @@ func (a *activation) value(c flow.Content, n int64, below *Frame) (v uint64, ok 
 }
 
 // gprs are the names of the registers that a function does not keep, by x86's numbers.
-var gprs = [...]string{"rax", "rcx", "rdx", "rbx", "", "", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "", "r15"}
+var gprs = [...]string{"rax", "rcx", "rdx", "rbx", "", "", "rsi", "rdi", "r8", "r9", "r10", "r11",
+	"r12", "r13", "", "r15"}
 
 // holding returns what a register or a stack word has that holds a content.
 func (a *activation) holding(c flow.Content, n int64, below *Frame) (v uint64, ok bool) {
 	var found values
 	for p, name := range gprs {
-		if r := a.s.Regs[p]; name != "" && r.Value == c.Value && int64(r.Bytes) >= n && a.f.Register != nil {
+		if r := a.s.Regs[p]; name != "" && r.Value == c.Value && int64(r.Bytes) >= n &&
+			a.f.Register != nil {
 			found.add(a.f.Register(name))(n)
 		}
 	}
 	lo, hi := a.given(below)
 	for at, w := range a.s.Slots {
-		if w.Value == c.Value && int64(w.Bytes) >= n && (at+n <= lo || at >= hi) && !a.flow.Pointed(at, n) {
+		if w.Value == c.Value && int64(w.Bytes) >= n && (at+n <= lo || at >= hi) &&
+			!a.flow.Pointed(at, n) {
 			if b, ok := a.f.memory(a.f.CFA+uint64(at), uint64(n)); ok {
 				var full [8]byte
 				copy(full[:], b)

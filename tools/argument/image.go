@@ -71,7 +71,8 @@ const (
 // returns the function that begins at an address, or ""; types is the address of
 // runtime.types, or 0; table are Go's pc tables. It returns nil if the file does not have the
 // debug information for them, or is not for a 64-bit x86.
-func Open(f, debug *elf.File, entry func(pc uint64) (Entry, bool), name func(pc uint64) string, types uint64, table tracer.PCTable) *Image {
+func Open(f, debug *elf.File, entry func(pc uint64) (Entry, bool), name func(pc uint64) string,
+	types uint64, table tracer.PCTable) *Image {
 	if f.Arch() != "amd64" {
 		return nil
 	}
@@ -79,15 +80,19 @@ func Open(f, debug *elf.File, entry func(pc uint64) (Entry, bool), name func(pc 
 		_, b, _ := debug.SectionBytes(name)
 		return b
 	}
-	data, err := dwarf.New(section(".debug_abbrev"), nil, nil, section(".debug_info"), section(".debug_line"), nil,
+	data, err := dwarf.New(section(".debug_abbrev"), nil, nil, section(".debug_info"),
+		section(".debug_line"), nil,
 		section(".debug_ranges"), section(".debug_str"))
 	if err != nil {
 		return nil
 	}
-	im := &Image{file: f, entry: entry, data: data, name: name, types: types, table: table, addrs: section(".debug_addr"),
+	im := &Image{file: f, entry: entry, data: data, name: name, types: types, table: table,
+		addrs: section(".debug_addr"),
 		lists: [2][]byte{section(".debug_loc"), section(".debug_loclists")},
-		at:    make(map[uint64][]scope), abstract: make(map[dwarf.Offset][]parameter), flows: make(map[uint64]*flow.Function)}
-	for _, s := range []string{".debug_addr", ".debug_rnglists", ".debug_str_offsets", ".debug_line_str"} {
+		at:    make(map[uint64][]scope), abstract: make(map[dwarf.Offset][]parameter),
+		flows: make(map[uint64]*flow.Function)}
+	for _, s := range []string{".debug_addr", ".debug_rnglists", ".debug_str_offsets",
+		".debug_line_str"} {
 		if b := section(s); b != nil && data.AddSection(s, b) != nil {
 			return nil
 		}
@@ -170,7 +175,8 @@ func (im *Image) argument(s *scope, p *parameter, homes []home, f *Frame) lookup
 
 // located evaluates a parameter where DWARF says that it is. lacking is set if it is in memory that
 // the trace does not carry.
-func (im *Image) located(s *scope, p *parameter, t dwarf.Type, f *Frame) (text string, known, lacking bool) {
+func (im *Image) located(s *scope, p *parameter, t dwarf.Type,
+	f *Frame) (text string, known, lacking bool) {
 	expr, ok := p.expr, p.expr != nil
 	if !ok && p.list >= 0 {
 		expr, ok = s.lists.at(uint64(p.list), f.PC)
@@ -186,7 +192,8 @@ func (im *Image) located(s *scope, p *parameter, t dwarf.Type, f *Frame) (text s
 		s.lists.keep(where, uint64(p.list), f)
 		s.lists.survive(where, uint64(p.list), f)
 	}
-	if !lay(t, where, p.list >= 0 && !s.lists.inPieces(uint64(p.list), f)) || p.list >= 0 && len(where) > 1 && !im.together(&s.lists, uint64(p.list), where, f) {
+	if !lay(t, where, p.list >= 0 && !s.lists.inPieces(uint64(p.list), f)) || p.list >= 0 &&
+		len(where) > 1 && !im.together(&s.lists, uint64(p.list), where, f) {
 		return "", false, false
 	}
 	v := value{im: im, f: f}

@@ -292,7 +292,8 @@ func (l *lists) keep(all []piece, list uint64, f *Frame) {
 			if _, known := f.register(p.n); known {
 				continue
 			}
-			if off := o.n - f.CFA; p.kind == inRegister && o.kind == inMemory && o.size == p.size && off < maxKept && f.kept(uint8(off)) {
+			if off := o.n - f.CFA; p.kind == inRegister && o.kind == inMemory && o.size == p.size &&
+				off < maxKept && f.kept(uint8(off)) {
 				*p = o
 			}
 		}
@@ -315,7 +316,8 @@ func (l *lists) survive(all []piece, list uint64, f *Frame) {
 	}
 	for i, o := range other {
 		p := &all[i]
-		if _, known := f.register(p.n); p.kind == inRegister && !known && o.kind == inMemory && o.size == p.size {
+		if _, known := f.register(p.n); p.kind == inRegister && !known && o.kind == inMemory &&
+			o.size == p.size {
 			*p = o
 		}
 	}

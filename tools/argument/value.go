@@ -77,7 +77,8 @@ func (v *value) format(t dwarf.Type, off int64, depth int) (text string, ok bool
 	n := t.Size()
 	switch t := t.(type) {
 	case *dwarf.TypedefType:
-		if s, ok := t.Type.(*dwarf.StructType); ok && (structName(s) == "runtime.iface" || structName(s) == "runtime.eface") {
+		if s, ok := t.Type.(*dwarf.StructType); ok &&
+			(structName(s) == "runtime.iface" || structName(s) == "runtime.eface") {
 			return v.dynamic(structName(s) == "runtime.iface", off, depth)
 		}
 		if _, ok := t.Type.(*dwarf.FuncType); ok {

@@ -69,7 +69,8 @@ func (l *Log) Now() (sent string, more <-chan struct{}, ended bool) {
 
 // Until waits until what has been sent is as wanted, and returns it. The words say what is
 // wanted.
-func (l *Log) Until(t testing.TB, wanted func(sent string) bool, format string, args ...any) string {
+func (l *Log) Until(t testing.TB, wanted func(sent string) bool, format string,
+	args ...any) string {
 	t.Helper()
 	timeout := time.NewTimer(Patience)
 	defer timeout.Stop()
@@ -95,7 +96,8 @@ func (l *Log) For(t testing.TB, s string) { t.Helper(); l.Times(t, s, 1) }
 // Times waits until s has been sent n times.
 func (l *Log) Times(t testing.TB, s string, n int) {
 	t.Helper()
-	l.Until(t, func(sent string) bool { return strings.Count(sent, s) >= n }, "%q in it, %d times", s, n)
+	l.Until(t, func(sent string) bool { return strings.Count(sent, s) >= n },
+		"%q in it, %d times", s, n)
 }
 
 // last returns the end of what has been sent.

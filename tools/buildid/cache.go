@@ -65,7 +65,8 @@ func (s *Server) limit(path string) {
 		}
 		return nil
 	})
-	sort.Slice(files, func(i, j int) bool { return files[i].info.ModTime().Before(files[j].info.ModTime()) })
+	sort.Slice(files,
+		func(i, j int) bool { return files[i].info.ModTime().Before(files[j].info.ModTime()) })
 	for _, f := range files {
 		if sum <= most {
 			return

@@ -74,7 +74,8 @@ func (d *Folder) List() error {
 		}
 		if name := d.Module(path); name != "" {
 			// The file with the debug information is the better one.
-			if d.modules[name] == "" || strings.HasSuffix(path, ".debug") && !strings.HasSuffix(d.modules[name], ".debug") {
+			if d.modules[name] == "" || strings.HasSuffix(path, ".debug") &&
+				!strings.HasSuffix(d.modules[name], ".debug") {
 				d.modules[name] = path
 			}
 		}
@@ -238,7 +239,8 @@ func (d *Folder) Complete(part string) string {
 	for _, root := range d.roots() {
 		list, _ := os.ReadDir(filepath.Join(root, part[:2]))
 		for _, e := range list {
-			if id := part[:2] + strings.TrimSuffix(e.Name(), ".debug"); strings.HasPrefix(id, part) && !e.IsDir() {
+			if id := part[:2] + strings.TrimSuffix(e.Name(), ".debug"); strings.HasPrefix(id,
+				part) && !e.IsDir() {
 				found[id] = true
 			}
 		}
@@ -315,5 +317,6 @@ func (d *Folder) Only() (string, error) {
 		}
 		list = append(list, strings.TrimPrefix(strings.TrimPrefix(path, d.Root), "/"))
 	}
-	return "", fmt.Errorf("and it has %d ELF files (%s): --build-id says which, or -e names it", len(all), strings.Join(list, ", "))
+	return "", fmt.Errorf("and it has %d ELF files (%s): --build-id says which, or -e names it",
+		len(all), strings.Join(list, ", "))
 }

@@ -58,7 +58,8 @@ func FromEnvironment() (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a folder for what debuginfod sends: %w", err)
 	}
-	s := &Server{URLs: c.URLs, Dir: filepath.Join(cache, "zeroframe", "debuginfod"), Timeout: c.Timeout}
+	s := &Server{URLs: c.URLs, Dir: filepath.Join(cache, "zeroframe", "debuginfod"),
+		Timeout: c.Timeout}
 	if c.MaxSize != debuginfod.DefaultMaxSize {
 		s.MaxSize = c.MaxSize
 	}

@@ -203,7 +203,8 @@ const maxPart = 1 << 30
 
 func newPart(s Segment) *part {
 	s.Bytes = s.Bytes[:min(len(s.Bytes), maxPart)]
-	return &part{Segment: s, marks: make([]uint8, len(s.Bytes)), insts: make([]inst, 0, len(s.Bytes)/4)}
+	return &part{Segment: s, marks: make([]uint8, len(s.Bytes)),
+		insts: make([]inst, 0, len(s.Bytes)/4)}
 }
 
 type finder struct {

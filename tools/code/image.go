@@ -49,7 +49,8 @@ func NewImage(segs []Segment, funcs []Func) *Image {
 	segs = slices.Clone(segs)
 	slices.SortStableFunc(segs, func(a, b Segment) int { return cmp.Compare(a.Addr, b.Addr) })
 	for _, s := range segs {
-		if len(s.Bytes) == 0 || s.end() < s.Addr || len(m.segs) > 0 && s.Addr < m.segs[len(m.segs)-1].end() {
+		if len(s.Bytes) == 0 || s.end() < s.Addr || len(m.segs) > 0 &&
+			s.Addr < m.segs[len(m.segs)-1].end() {
 			continue
 		}
 		m.segs = append(m.segs, s)

@@ -51,7 +51,8 @@ func (p *part) prologue(off int) bool {
 	switch {
 	case has("\x55\x48\x89\xe5"), has("\x55\x48\x8b\xec"): // PUSH RBP; MOV RBP, RSP
 		return true
-	case has("\x41\x57"), has("\x41\x56"), has("\x41\x55"), has("\x41\x54"), has("\x55"), has("\x53"): // PUSH
+	case has("\x41\x57"), has("\x41\x56"), has("\x41\x55"), has("\x41\x54"), has("\x55"), has("\x53"):
+		// PUSH
 		return true
 	case has("\x48\x83\xec"), has("\x48\x81\xec"): // SUB RSP, N
 		return true
@@ -157,7 +158,8 @@ func (p *part) distant() {
 			continue
 		}
 		to := i.target()
-		if to < 0 || to >= len(p.marks) || p.marks[to]&(first|certain|inner|framed) != first || region(to) == region(int(i.off)) {
+		if to < 0 || to >= len(p.marks) || p.marks[to]&(first|certain|inner|framed) != first ||
+			region(to) == region(int(i.off)) {
 			continue
 		}
 		at := sort.Search(len(p.insts), func(k int) bool { return int(p.insts[k].off) >= to })

@@ -27,7 +27,8 @@ func (m *Image) TailCalls(start uint64) (to []uint64, open bool) {
 		switch i.Op {
 		case Jump, Branch:
 			target := i.Target(pc)
-			if g := m.Func(target); !f.Holds(target) && g != nil && g.Start == target && !slices.Contains(to, target) {
+			if g := m.Func(target); !f.Holds(target) && g != nil && g.Start == target &&
+				!slices.Contains(to, target) {
 				to = append(to, target)
 			}
 		case JumpIndirect:

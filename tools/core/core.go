@@ -64,7 +64,8 @@ var ErrEmpty = errors.New("the trace has no frame and no registers")
 // Write writes the trace t, and those of other CPUs that belong to it, as a core file of the image
 // in the ELF file at path, whose symbols are sym. The traces are some that a [trace.Filter] with
 // the same symbols has ended. Errors are ErrEmpty, that of reading the ELF file or that of w. Host.
-func Write(w io.Writer, t *wire.Trace, others []*wire.Trace, path string, sym Symbols) (Info, error) {
+func Write(w io.Writer, t *wire.Trace, others []*wire.Trace, path string,
+	sym Symbols) (Info, error) {
 	threads := threadsOf(t, sym)
 	if len(threads) == 0 {
 		return Info{}, ErrEmpty
@@ -87,7 +88,8 @@ func Write(w io.Writer, t *wire.Trace, others []*wire.Trace, path string, sym Sy
 	if err != nil {
 		return Info{}, err
 	}
-	info := Info{Threads: len(threads), Call: threads[0].call, Address: threads[0].regs["rip"], CPUs: cpus}
+	info := Info{Threads: len(threads), Call: threads[0].call,
+		Address: threads[0].regs["rip"], CPUs: cpus}
 
 	var places []place
 	for i, th := range threads {

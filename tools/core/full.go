@@ -49,7 +49,8 @@ var (
 	// ErrBuild is returned for the memory of another build.
 	ErrBuild = errors.New("the machine runs another build")
 	// ErrNoTables is returned when there are no page tables of the kernel.
-	ErrNoTables = errors.New("no page tables lead to the image: the memory is of another one, or not whole")
+	ErrNoTables = errors.New(
+		"no page tables lead to the image: the memory is of another one, or not whole")
 )
 
 // WriteFull writes a full core of a machine to an empty file. Errors are those of the machine and
@@ -94,7 +95,8 @@ func WriteFull(file *os.File, from memory.Source, o FullOptions) (info FullInfo,
 		}
 	}
 	if len(st.places) == 0 {
-		return info, errors.New("no thread is known: the memory came without registers, and the kernel had none yet")
+		return info,
+			errors.New("no thread is known: the memory came without registers, and the kernel had none yet")
 	}
 
 	f := &fullFile{file: file, store: store, space: space, end: store.End()}
@@ -125,7 +127,8 @@ func WriteFull(file *os.File, from memory.Source, o FullOptions) (info FullInfo,
 
 // findSpace returns the address space of the kernel: of the page tables that a CPU uses, or the
 // kernel's own, those that lead to the image.
-func findSpace(store *memory.Store, cpus []memory.CPU, l *layout, image *elf.File, force bool) (*memory.Space, error) {
+func findSpace(store *memory.Store, cpus []memory.CPU, l *layout, image *elf.File,
+	force bool) (*memory.Space, error) {
 	var roots []uint64
 	for _, c := range cpus {
 		if cr3, ok := c["cr3"]; ok && c["cr0"]>>31 != 0 {
@@ -231,7 +234,8 @@ func (f *fullFile) segments() error {
 				if err := f.copy(r); err != nil {
 					return err
 				}
-				whole.Size, whole.Write, whole.Execute = whole.Size+r.Size, whole.Write || r.Write, whole.Execute || r.Execute
+				whole.Size, whole.Write, whole.Execute = whole.Size+r.Size, whole.Write || r.Write,
+					whole.Execute || r.Execute
 			}
 		}
 		f.prog(whole, at)
@@ -240,7 +244,8 @@ func (f *fullFile) segments() error {
 	}
 	err := f.space.Walk(func(r memory.Run) error {
 		const large = 2 << 20 // a map of all RAM is made of such pages
-		if l := len(group) - 1; l >= 0 && (group[l].Virtual+group[l].Size != r.Virtual || r.Size >= large || group[l].Size >= large) {
+		if l := len(group) - 1; l >= 0 && (group[l].Virtual+group[l].Size != r.Virtual ||
+			r.Size >= large || group[l].Size >= large) {
 			if err := flush(); err != nil {
 				return err
 			}

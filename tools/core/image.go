@@ -22,7 +22,8 @@ func imageOf(path string) (files []byte, headers run, err error) {
 	}
 	defer f.Close()
 	if f.Machine != elf.EM_X86_64 || f.Class != elf.ELFCLASS64 {
-		return nil, run{}, fmt.Errorf("%s is for %v; core files are made for x86-64 alone", path, f.Machine)
+		return nil, run{}, fmt.Errorf("%s is for %v; core files are made for x86-64 alone",
+			path, f.Machine)
 	}
 	end := uint64(0) // of the notes, in the file
 	for _, p := range f.Progs {

@@ -47,9 +47,13 @@ type state struct {
 
 // readState reads the records. What it has found is returned with an error, too.
 func readState(l *layout, space *memory.Space, cpus []memory.CPU, sym Symbols) (state, error) {
-	k := &kernelState{variables: variables{layout: l, space: space}, sym: sym, cpus: cpus, seen: map[int]bool{}}
+	k := &kernelState{variables: variables{layout: l, space: space}, sym: sym, cpus: cpus,
+		seen: map[int]bool{}}
 	k.read()
-	slices.SortStableFunc(k.places, func(a, b place) int { return cmp.Compare(rank(a, k.first), rank(b, k.first)) })
+	slices.SortStableFunc(k.places, func(a, b place) int {
+		return cmp.Compare(rank(a, k.first),
+			rank(b, k.first))
+	})
 	return k.state, k.err
 }
 
@@ -215,7 +219,8 @@ func (k *kernelState) ofDeath() (th thread, tid int, program bool) {
 	b := k.bytes(text, size)
 	k.death.Reason = string(b[:min(get("Reason.N"), size)])
 	if get("Cause") != 0 {
-		k.death.Cause = &wire.Cause{Vector: get("vector"), ErrorCode: get("code"), PC: get("at"), Address: get("addr"), HasAddress: true}
+		k.death.Cause = &wire.Cause{Vector: get("vector"), ErrorCode: get("code"), PC: get("at"),
+			Address: get("addr"), HasAddress: true}
 	}
 	return th, tid, program
 }
@@ -232,7 +237,8 @@ func (k *kernelState) atCall(th thread) thread {
 
 // frameRegs are the registers of a trap frame, by the names of its fields.
 var frameRegs = map[string]string{
-	"R15": "r15", "R14": "r14", "R13": "r13", "R12": "r12", "R11": "r11", "R10": "r10", "R9": "r9", "R8": "r8",
+	"R15": "r15", "R14": "r14", "R13": "r13", "R12": "r12", "R11": "r11", "R10": "r10",
+	"R9": "r9", "R8": "r8",
 	"DI": "rdi", "SI": "rsi", "DX": "rdx", "CX": "rcx", "BX": "rbx", "AX": "rax", "FP": "rbp",
 	"PC": "rip", "CS": "cs", "RFLAGS": "rflags", "SP": "rsp", "SS": "ss", "TLS": "fs_base",
 }
@@ -285,7 +291,8 @@ func (k *kernelState) fpuOfDeath(th *thread, now memory.CPU) {
 				return
 			}
 			if ra == uint64(tracer.TrapMark) {
-				if t := k.ofTrap(fp - fpAt); t.regs["rip"] == th.regs["rip"] && t.regs["rsp"] == th.regs["rsp"] {
+				if t := k.ofTrap(fp - fpAt); t.regs["rip"] == th.regs["rip"] &&
+					t.regs["rsp"] == th.regs["rsp"] {
 					th.fpu = t.fpu
 					return
 				}

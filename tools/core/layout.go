@@ -19,7 +19,8 @@ import (
 const kernelPath = "github.com/zeroframe/zeroframe/"
 
 // ErrStripped is returned for an image without what tells where the kernel keeps its threads.
-var ErrStripped = errors.New("the image has no debug information (-ldflags -w or -s): the core has the CPUs and no thread that had none")
+var ErrStripped = errors.New(
+	"the image has no debug information (-ldflags -w or -s): the core has the CPUs and no thread that had none")
 
 // layout is what is known of an image.
 type layout struct {
@@ -29,7 +30,8 @@ type layout struct {
 }
 
 // The records that are read.
-var recordTypes = []string{"kernel/percpu.Record", "kernel/thread.Thread", "kernel/fault.Details", "arch/amd64.TrapFrame", "arch/amd64.CPU", areaType}
+var recordTypes = []string{"kernel/percpu.Record", "kernel/thread.Thread", "kernel/fault.Details",
+	"arch/amd64.TrapFrame", "arch/amd64.CPU", areaType}
 
 // fpuOffset is the constant that says where the FPU's save area is.
 const fpuOffset = "kernel/thread.fpuOffset"
@@ -42,7 +44,8 @@ func readLayout(path string, f *elf.File) (*layout, error) {
 		return l, ErrStripped
 	}
 	for _, s := range all {
-		if name, ok := strings.CutPrefix(s.Name, kernelPath); ok && elf.ST_TYPE(s.Info) == elf.STT_OBJECT {
+		if name, ok := strings.CutPrefix(s.Name, kernelPath); ok &&
+			elf.ST_TYPE(s.Info) == elf.STT_OBJECT {
 			l.symbols[name] = s.Value
 		}
 	}
@@ -102,7 +105,9 @@ func (l *layout) field(of, path string) (off, size uint64, err error) {
 			}
 		}
 		if !found {
-			return 0, 0, fmt.Errorf("the kernel of this image has no %s in its %s; take the zf that has built it", path, of)
+			return 0, 0,
+				fmt.Errorf("the kernel of this image has no %s in its %s; take the zf that has built it", path,
+					of)
 		}
 	}
 	return off, uint64(max(t.Size(), 0)), nil

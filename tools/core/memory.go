@@ -60,7 +60,8 @@ func records(t *wire.Trace, sym Symbols, words map[uint64]uint64) {
 		}
 		p := prev
 		prev = f
-		if p == nil || f.Elided > 0 || p.Kind == tracer.Trap || f.Kind != tracer.RA && f.Kind != tracer.PC || f.Stack != p.Stack {
+		if p == nil || f.Elided > 0 || p.Kind == tracer.Trap || f.Kind != tracer.RA &&
+			f.Kind != tracer.PC || f.Stack != p.Stack {
 			continue
 		}
 		switch {

@@ -28,7 +28,8 @@ func StubBlocks(s *memory.Stub, path string) error {
 	defer f.Close()
 	symbols, err := f.Symbols()
 	if err != nil {
-		return fmt.Errorf("%s has no symbols, by which the kernel's map of the RAM is found; give the image as it was built", path)
+		return fmt.Errorf(
+			"%s has no symbols, by which the kernel's map of the RAM is found; give the image as it was built", path)
 	}
 	word := func(addr uint64) (uint64, error) {
 		var b [8]byte
@@ -39,8 +40,9 @@ func StubBlocks(s *memory.Stub, path string) error {
 	ranges := elf.Symbol{}
 	var failed error
 	for _, v := range symbols {
-		for name, to := range map[string]*uint64{"kernel/mem.root": &root, "kernel/mem.highest": &highest, "kernel/mem.numRanges": &count,
-			"arch/amd64.direct": &direct} {
+		for name, to := range map[string]*uint64{"kernel/mem.root": &root, "kernel/mem.highest": &highest,
+			"kernel/mem.numRanges": &count,
+			"arch/amd64.direct":    &direct} {
 			if v.Name == kernelPath+name {
 				w, err := word(v.Value)
 				*to, failed = w, errors.Join(failed, err)

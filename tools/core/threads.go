@@ -58,7 +58,8 @@ func threadsOf(t *wire.Trace, sym Symbols) (threads []thread) {
 		}
 		p := prev
 		prev = f
-		follows := p != nil && p.Kind != tracer.Trap && f.Kind != tracer.PC && (f.Stack == p.Stack || f.Source != "")
+		follows := p != nil && p.Kind != tracer.Trap && f.Kind != tracer.PC &&
+			(f.Stack == p.Stack || f.Source != "")
 		if follows && !lost(t, p) {
 			continue
 		}
@@ -79,7 +80,8 @@ func threadsOf(t *wire.Trace, sym Symbols) (threads []thread) {
 			th.regs = map[string]uint64{"rip": f.Address, "rsp": sp, "rbp": f.FP}
 		}
 		if record != 0 {
-			for name, off := range map[string]uint64{"cs": recordCS, "rflags": recordRFLAGS, "ss": recordSS} {
+			for name, off := range map[string]uint64{"cs": recordCS, "rflags": recordRFLAGS,
+				"ss": recordSS} {
 				if w, ok := words[record+off]; ok {
 					th.regs[name] = w
 				}

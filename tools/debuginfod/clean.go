@@ -42,7 +42,8 @@ func (c *Client) clean() {
 		dir := filepath.Join(c.Dir, b.Name())
 		files, _ := os.ReadDir(dir)
 		for _, f := range files {
-			if info, err := f.Info(); err == nil && info.Mode().IsRegular() && ours(f.Name()) && usedAt(info).Before(oldest) {
+			if info, err := f.Info(); err == nil && info.Mode().IsRegular() && ours(f.Name()) &&
+				usedAt(info).Before(oldest) {
 				os.Remove(filepath.Join(dir, f.Name()))
 			}
 		}

@@ -46,7 +46,8 @@ func (c *Client) Fetch(ctx context.Context, id, kind, path, pattern string) erro
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if c.MaxTime > 0 {
-		ctx, cancel = context.WithTimeoutCause(ctx, c.MaxTime, fmt.Errorf("it takes more than %v ($%s)", c.MaxTime, MaxTimeEnv))
+		ctx, cancel = context.WithTimeoutCause(ctx, c.MaxTime,
+			fmt.Errorf("it takes more than %v ($%s)", c.MaxTime, MaxTimeEnv))
 		defer cancel()
 	}
 	var first claim
@@ -74,14 +75,18 @@ func (c *Client) Fetch(ctx context.Context, id, kind, path, pattern string) erro
 
 // download gets a file from one server. If it answers with one, and no other has before, the
 // file goes into its place; while it comes the others wait, in case it breaks off.
-func (c *Client) download(ctx context.Context, first *claim, base, id, kind, path, pattern string) error {
+func (c *Client) download(ctx context.Context, first *claim, base, id, kind, path,
+	pattern string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	patience := c.Timeout
 	if patience <= 0 {
 		patience = math.MaxInt64
 	}
-	quiet := time.AfterFunc(patience, func() { cancel(fmt.Errorf("%w within %v ($%s)", errStalled, patience, TimeoutEnv)) })
+	quiet := time.AfterFunc(patience, func() {
+		cancel(fmt.Errorf("%w within %v ($%s)", errStalled,
+			patience, TimeoutEnv))
+	})
 	defer quiet.Stop()
 
 	from := strings.TrimRight(base, "/") + "/buildid/" + id + "/" + kind
@@ -121,7 +126,8 @@ func (c *Client) download(ctx context.Context, first *claim, base, id, kind, pat
 		limit = math.MaxInt64 - 1
 	}
 	if resp.ContentLength > limit {
-		return wrong(true, "%d bytes, more than the limit of %d ($%s)", resp.ContentLength, limit, MaxSizeEnv)
+		return wrong(true, "%d bytes, more than the limit of %d ($%s)", resp.ContentLength,
+			limit, MaxSizeEnv)
 	}
 	quiet.Stop() // it has answered; to wait for another one is not its fault
 	first.Lock()
@@ -135,7 +141,8 @@ func (c *Client) download(ctx context.Context, first *claim, base, id, kind, pat
 		return wrong(true, "%w", err)
 	}
 	defer os.Remove(tmp.Name()) // which is gone if all went well
-	body := &watched{c: c, r: io.LimitReader(resp.Body, limit+1), timer: quiet, patience: patience, from: from, total: max(resp.ContentLength, 0)}
+	body := &watched{c: c, r: io.LimitReader(resp.Body, limit+1), timer: quiet, patience: patience,
+		from: from, total: max(resp.ContentLength, 0)}
 	n, err := io.Copy(tmp, body)
 	if cerr := tmp.Close(); err == nil {
 		err = cerr

@@ -1,5 +1,6 @@
 // Package demangle gives the names of C++ and Rust as their sources have them. It is
-// github.com/ianlancetaylor/demangle with what it gets wrong put right, and imports nothing of ours.
+// github.com/ianlancetaylor/demangle with what it gets wrong put right, and imports nothing of
+// ours.
 //
 //	demangle.go  all of it
 //
@@ -39,7 +40,8 @@ func Filter(name string, options ...Option) string {
 }
 
 func filter(name string, options []Option) string {
-	if strings.HasPrefix(name, "_Z") && (strings.Contains(name, "adL_Z") || strings.Contains(name, "Dp")) {
+	if strings.HasPrefix(name, "_Z") && (strings.Contains(name, "adL_Z") ||
+		strings.Contains(name, "Dp")) {
 		tree, err := demangle.ToAST(name, options...)
 		if err == nil && mended(tree, slices.Contains(options, LLVMStyle)) {
 			return demangle.ASTToString(tree, options...)
@@ -51,8 +53,8 @@ func filter(name string, options []Option) string {
 // A whole is a function's name that is printed with its parameters.
 type whole struct{ *demangle.Typed }
 
-// mended changes what the library would print otherwise than c++filt does, and reports whether there
-// was any of it:
+// mended changes what the library would print otherwise than c++filt does, and reports whether
+// there was any of it:
 //
 //   - Of the address of a function among template arguments it leaves out the parameters. c++filt does
 //     so only where the name has a scope and no template arguments (libiberty, d_print_comp_inner),
@@ -129,8 +131,8 @@ func renumbered(name string) string {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// unresolved reports whether the source name at i is part of the scope of an unresolved name: nowhere
-// else is a name wanted after a source name and E.
+// unresolved reports whether the source name at i is part of the scope of an unresolved name:
+// nowhere else is a name wanted after a source name and E.
 func unresolved(name string, i int) bool {
 	_, err := demangle.ToAST(name[:i] + "1aE")
 	return err != nil && err.Error() == fmt.Sprintf("missing operator code at %d", i+3)
@@ -158,7 +160,8 @@ func counted(name string, at int) (n int, ok bool) {
 		return 0, false
 	}
 	var id, place int
-	_, scan := fmt.Sscanf(err.Error(), "substitution index out of range (%d >= %d) at %d", &id, &n, &place)
+	_, scan := fmt.Sscanf(err.Error(), "substitution index out of range (%d >= %d) at %d",
+		&id, &n, &place)
 	return n, scan == nil && n > 0 && place >= at && place <= at+len("SZZZZ_")
 }
 

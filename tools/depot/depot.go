@@ -27,13 +27,16 @@ type Depot struct {
 // Read reads an image. It may be any bytes.
 func Read(image []byte) (*Depot, error) {
 	if len(image) < depot.ImageHeader || string(image[:len(depot.ImageMagic)]) != depot.ImageMagic {
-		return nil, errors.New("this is no stack depot: it does not begin with \"" + depot.ImageMagic + "\"")
+		return nil, errors.New("this is no stack depot: it does not begin with \"" +
+			depot.ImageMagic + "\"")
 	}
 	word := func(i int) uint64 { return binary.LittleEndian.Uint64(image[8+8*i:]) }
 	width, units, span := word(0)&0xff, word(0)>>8, word(2)
 	d := &Depot{Full: word(3), Size: word(4), units: image[depot.ImageHeader:]}
-	if width != 3 && width != 4 || units > 1<<31 || span > 1<<30 || units*width != uint64(len(d.units)) {
-		return nil, fmt.Errorf("the stack depot is damaged: %d units of %d bytes, in %d bytes", units, width, len(d.units))
+	if width != 3 && width != 4 || units > 1<<31 || span > 1<<30 ||
+		units*width != uint64(len(d.units)) {
+		return nil, fmt.Errorf("the stack depot is damaged: %d units of %d bytes, in %d bytes", units,
+			width, len(d.units))
 	}
 	d.width, d.textLo, d.span = uintptr(width), uintptr(word(1)), uint32(span)
 	d.Stacks, d.Frames, d.Used = word(5), word(6), word(7)

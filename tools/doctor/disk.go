@@ -16,7 +16,8 @@ func Temporary(context.Context) Finding {
 	dir := os.TempDir()
 	file, err := os.CreateTemp(dir, "zf-doctor-")
 	if err != nil {
-		return Wrong("no temporary file can be made: %v; set TMPDIR to a folder that can be written to", err)
+		return Wrong("no temporary file can be made: %v; set TMPDIR to a folder that can be written to",
+			err)
 	}
 	file.Close()
 	os.Remove(file.Name())
@@ -62,7 +63,8 @@ func Cache(context.Context) Finding {
 	case err != nil:
 		return Found("%s in %s", size(sum), dir)
 	case free < enough:
-		return Wrong("%s in %s, and %s free there; make room: rm -r %[2]s, go clean -cache", size(sum), dir, size(free))
+		return Wrong("%s in %s, and %s free there; make room: rm -r %[2]s, go clean -cache", size(sum),
+			dir, size(free))
 	}
 	return Found("%s in %s, %s free", size(sum), dir, size(free))
 }

@@ -20,14 +20,17 @@ func Debuginfod(ctx context.Context) Finding {
 	case err != nil:
 		return Wrong("%v", err)
 	case servers == nil:
-		return Missing("$%s names no server for debug files; https://debuginfod.elfutils.org is one for most systems", buildid.URLsEnv)
+		return Missing(
+			"$%s names no server for debug files; https://debuginfod.elfutils.org is one for most systems",
+			buildid.URLsEnv)
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
 	var wrong []string
 	for _, url := range servers.URLs {
 		// Nothing has this build ID: any answer to that is the server's.
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(url, "/")+"/buildid/"+strings.Repeat("0", 40)+"/debuginfo", nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+			strings.TrimRight(url, "/")+"/buildid/"+strings.Repeat("0", 40)+"/debuginfo", nil)
 		if err != nil {
 			return Wrong("%v", err)
 		}

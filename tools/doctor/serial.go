@@ -35,12 +35,16 @@ func Serial(dev string) func(context.Context) Finding {
 				}
 			}
 		}
-		adapters := slices.DeleteFunc(slices.Clone(closed), func(name string) bool { return filepath.Base(name) == "ttyS0" })
+		adapters := slices.DeleteFunc(slices.Clone(closed),
+			func(name string) bool { return filepath.Base(name) == "ttyS0" })
 		switch {
 		case len(adapters) > 0:
-			return Wrong("no right to %s: sudo usermod -aG %s $USER, and log in again", strings.Join(adapters, ", "), groupOf(adapters[0]))
+			return Wrong("no right to %s: sudo usermod -aG %s $USER, and log in again",
+				strings.Join(adapters, ", "), groupOf(adapters[0]))
 		case len(found) == 0 && len(closed) > 0:
-			return Missing("no right to %s, if a machine is on it: sudo usermod -aG %s $USER, and log in again", closed[0], groupOf(closed[0]))
+			return Missing(
+				"no right to %s, if a machine is on it: sudo usermod -aG %s $USER, and log in again", closed[0],
+				groupOf(closed[0]))
 		case len(found) == 0:
 			return Missing("no serial device, for zf symbolize of a real machine: plug in an adapter")
 		}

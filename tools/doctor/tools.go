@@ -21,7 +21,8 @@ func Grub(context.Context) Finding {
 	case err != nil:
 		return Missing("for zf iso: %v", err)
 	case iso.MissingFirmware(firmware) != "":
-		return Finding{OK, fmt.Sprintf("%s, for %s; %s", path, strings.Join(firmware, " and "), iso.MissingFirmware(firmware))}
+		return Finding{OK, fmt.Sprintf("%s, for %s; %s", path, strings.Join(firmware, " and "),
+			iso.MissingFirmware(firmware))}
 	}
 	return Found("%s, for %s", path, strings.Join(firmware, " and "))
 }
@@ -36,8 +37,11 @@ func GDB(path string, err error) func(context.Context) Finding {
 		if err != nil {
 			return Wrong("%v", err)
 		}
-		if out, err := exec.CommandContext(ctx, path, "-nx", "-batch", "-ex", "python print(6*7)").Output(); err != nil || strings.TrimSpace(string(out)) != "42" {
-			return Wrong("%s, %s has no Python, which the commands of zf gdb need; name another gdb in $ZF_GDB", version, path)
+		if out, err := exec.CommandContext(ctx, path, "-nx", "-batch", "-ex",
+			"python print(6*7)").Output(); err != nil || strings.TrimSpace(string(out)) != "42" {
+			return Wrong(
+				"%s, %s has no Python, which the commands of zf gdb need; name another gdb in $ZF_GDB",
+				version, path)
 		}
 		return Found("%s, %s, with Python", version, path)
 	}
@@ -47,7 +51,8 @@ func GDB(path string, err error) func(context.Context) Finding {
 func Delve(ctx context.Context) Finding {
 	path, err := exec.LookPath("dlv")
 	if err != nil {
-		return Missing("Delve, for cores of zf core: install it with: go install github.com/go-delve/delve/cmd/dlv@latest")
+		return Missing(
+			"Delve, for cores of zf core: install it with: go install github.com/go-delve/delve/cmd/dlv@latest")
 	}
 	version, err := Version(ctx, path, "version")
 	if err != nil {

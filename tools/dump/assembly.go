@@ -12,8 +12,8 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/dump"
 )
 
-// dataAt is where physical address 0 lies in the file. Before it there is room for all else, since who reads such
-// a file may do so from its beginning to its end.
+// dataAt is where physical address 0 lies in the file. Before it there is room for all else, since
+// who reads such a file may do so from its beginning to its end.
 const dataAt = 2 << 20
 
 // MaxMemory is the highest address that a dump may have, in bytes.
@@ -22,8 +22,8 @@ const MaxMemory = 1 << 40
 // pieces of a page, as bits; a page that is whole has all.
 const whole = 1<<((dump.PageSize+dump.PieceSize-1)/dump.PieceSize) - 1
 
-// chunkPages is how many pages share an entry of the note of what has come. It is small, so that a packet
-// that makes a new entry costs its sender more than it costs the receiver.
+// chunkPages is how many pages share an entry of the note of what has come. It is small, so that a
+// packet that makes a new entry costs its sender more than it costs the receiver.
 const chunkPages = 1 << 10
 
 // maxTries is how many files there may be of one dump: the kernel tries no more often (core=ram).
@@ -53,8 +53,8 @@ type known struct {
 // ErrTaken is returned by Open when there are as many files of a dump as may be.
 var ErrTaken = errors.New("it is there already")
 
-// Open begins the dump of that number, in the file path, or goes on with it where it is there. A file that
-// is finished is never replaced: the next try gets a name of its own.
+// Open begins the dump of that number, in the file path, or goes on with it where it is there. A
+// file that is finished is never replaced: the next try gets a name of its own.
 func Open(path string, id uint64, a *dump.Announce) (*Assembly, error) {
 	if err := CheckAnnounce(a); err != nil {
 		return nil, err
@@ -86,7 +86,8 @@ func try(path string, n int) string {
 	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, suffix), n+1, suffix)
 }
 
-// Left returns of how many pages, in the order of sending, nothing is missing in what Open would go on with.
+// Left returns of how many pages, in the order of sending, nothing is missing in what Open would go
+// on with.
 func Left(path string, id uint64, a *dump.Announce) uint32 {
 	for n := range maxTries {
 		d := &Assembly{path: try(path, n)}
@@ -255,7 +256,8 @@ func (d *Assembly) lostWords() string {
 		}
 	}
 	if n := d.Lost(); n > 0 {
-		words = append(words, fmt.Sprintf("%d were overwritten over the reset (%s)", n, strings.Join(classes, ", ")))
+		words = append(words, fmt.Sprintf("%d were overwritten over the reset (%s)", n,
+			strings.Join(classes, ", ")))
 	}
 	if n := d.End.Unreadable; n > 0 {
 		words = append(words, fmt.Sprintf("the machine could not read %d", n))
@@ -312,7 +314,8 @@ func (d *Assembly) BuildID() string {
 func FileName(folder, machine string, id uint64) string {
 	clean := []byte(machine)
 	for i, c := range clean {
-		if c != '.' && c != '-' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') || c == '.' && i == 0 {
+		if c != '.' && c != '-' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') ||
+			c == '.' && i == 0 {
 			clean[i] = '_'
 		}
 	}

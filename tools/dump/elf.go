@@ -12,9 +12,9 @@ import (
 )
 
 // The file as QEMU's dump-guest-memory writes it without paging (QEMU 7.2, dump/dump.c and
-// target/i386/arch_dump.c): a program header for each piece of physical memory, and two notes a CPU,
-// NT_PRSTATUS and QEMU's own, which has CR3. A third kind of note is ours, and says in words what
-// is there.
+// target/i386/arch_dump.c): a program header for each piece of physical memory, and two notes a
+// CPU, NT_PRSTATUS and QEMU's own, which has CR3. A third kind of note is ours, and says in words
+// what is there.
 
 // le is the order of bytes of the machines.
 var le = binary.LittleEndian
@@ -43,7 +43,8 @@ const (
 	kernelData = 0x10
 )
 
-// notesRoom is room for the notes of all CPUs and ours, maxHeaders how many program headers fit before them.
+// notesRoom is room for the notes of all CPUs and ours, maxHeaders how many program headers fit
+// before them.
 const (
 	headerSize, progSize = 64, 56
 	notesRoom            = 128 << 10
@@ -66,23 +67,27 @@ func (d *Assembly) finish() error {
 	}
 	var b bytes.Buffer
 	binary.Write(&b, le, elf.Header64{
-		Ident:   [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
+		Ident: [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB),
+			byte(elf.EV_CURRENT)},
 		Type:    uint16(elf.ET_CORE),
 		Machine: uint16(elf.EM_X86_64),
 		Version: uint32(elf.EV_CURRENT),
 		Phoff:   headerSize, Ehsize: headerSize, Phentsize: progSize, Phnum: uint16(1 + len(loads)),
 	})
-	binary.Write(&b, le, elf.Prog64{Type: uint32(elf.PT_NOTE), Off: table, Filesz: uint64(len(notes)), Align: 4})
+	binary.Write(&b, le, elf.Prog64{Type: uint32(elf.PT_NOTE), Off: table,
+		Filesz: uint64(len(notes)), Align: 4})
 	binary.Write(&b, le, loads)
 	b.Write(notes)
-	if err := d.file.Truncate(int64(dataAt + d.Announce.Highest)); err != nil { // zeros at the end are a hole
+	// zeros at the end are a hole
+	if err := d.file.Truncate(int64(dataAt + d.Announce.Highest)); err != nil {
 		return err
 	}
 	_, err := d.file.WriteAt(b.Bytes(), 0)
 	return err
 }
 
-// loads returns the program headers of the pages that are whole. What there is no room for is missing.
+// loads returns the program headers of the pages that are whole. What there is no room for is
+// missing.
 func (d *Assembly) loads() (all []elf.Prog64) {
 	first := uint64(0)
 	open := false
@@ -91,7 +96,8 @@ func (d *Assembly) loads() (all []elf.Prog64) {
 			d.Pages -= uint32(end - first)
 		} else if open {
 			lo, size := first*dump.PageSize, (end-first)*dump.PageSize
-			all = append(all, elf.Prog64{Type: uint32(elf.PT_LOAD), Off: dataAt + lo, Paddr: lo, Filesz: size, Memsz: size})
+			all = append(all, elf.Prog64{Type: uint32(elf.PT_LOAD), Off: dataAt + lo, Paddr: lo,
+				Filesz: size, Memsz: size})
 		}
 		open = false
 	}
@@ -176,7 +182,8 @@ func prstatus(c *dump.CPU) []byte {
 	r := &c.Registers
 	for i, v := range [27]uintptr{
 		r[r15], r[r15-1], r[r15-2], r[r15-3], r[rbp], r[rbx], r[r8+3], r[r8+2], r[r8+1], r[r8],
-		r[rax], r[rcx], r[rdx], r[rsi], r[rdi], ^uintptr(0), r[rip], kernelCode, r[rflags], r[rsp], kernelData,
+		r[rax], r[rcx], r[rdx], r[rsi], r[rdi], ^uintptr(0), r[rip], kernelCode, r[rflags],
+		r[rsp], kernelData,
 		uintptr(c.TLS), 0, 0, 0, 0, 0,
 	} {
 		le.PutUint64(b[registers+8*i:], uint64(v))
@@ -203,9 +210,11 @@ func (d *Assembly) qemuState(c *dump.CPU) []byte {
 		KernelGSBase           uint64
 	}{
 		Version: 1,
-		AX:      uint64(r[rax]), BX: uint64(r[rbx]), CX: uint64(r[rcx]), DX: uint64(r[rdx]), SI: uint64(r[rsi]), DI: uint64(r[rdi]),
+		AX:      uint64(r[rax]), BX: uint64(r[rbx]), CX: uint64(r[rcx]), DX: uint64(r[rdx]),
+		SI: uint64(r[rsi]), DI: uint64(r[rdi]),
 		SP: uint64(r[rsp]), BP: uint64(r[rbp]), IP: uint64(r[rip]), Flags: uint64(r[rflags]),
-		CS: segment{Selector: kernelCode, Limit: ^uint32(0)}, SS: segment{Selector: kernelData, Limit: ^uint32(0)},
+		CS: segment{Selector: kernelCode, Limit: ^uint32(0)},
+		SS: segment{Selector: kernelData, Limit: ^uint32(0)},
 		FS: segment{Base: c.TLS},
 		CR: [5]uint64{0x80010033, 0, uint64(r[cr2]), d.Announce.Root, 0x20},
 	}

@@ -18,8 +18,8 @@ import (
 
 // The receiver's side of package tracer/seal, by Go's own packages.
 
-// NewKey makes a private key, writes it to a new file that only its owner may read, and returns what a
-// machine is to be told: its public key, in hexadecimal.
+// NewKey makes a private key, writes it to a new file that only its owner may read, and returns
+// what a machine is to be told: its public key, in hexadecimal.
 func NewKey(path string) (public string, err error) {
 	k, err := ecdh.X25519().GenerateKey(rand.Reader)
 	if err != nil {
@@ -66,7 +66,8 @@ func NewSession(private *ecdh.PrivateKey, a *dump.Announce) (*Session, error) {
 		return nil, err
 	}
 	ours := private.PublicKey().Bytes()
-	for _, part := range [][]byte{[]byte("zfd1 memory dump"), a.Key[:16], a.Key[16:], ours[:16], ours[16:]} {
+	for _, part := range [][]byte{[]byte("zfd1 memory dump"), a.Key[:16], a.Key[16:],
+		ours[:16], ours[16:]} {
 		if k, err = chacha20.HChaCha20(k, part); err != nil {
 			return nil, err
 		}
@@ -110,8 +111,8 @@ func (s *Session) Open(p []byte) (body []byte, err error) {
 	return body, nil
 }
 
-// Finish writes a packet of the receiver's, whose body of n bytes is in p, and returns its length. The number must not
-// come again in the session.
+// Finish writes a packet of the receiver's, whose body of n bytes is in p, and returns its length.
+// The number must not come again in the session.
 func (s *Session) Finish(p []byte, h dump.Header, n int, number uint64) int {
 	h.Item, h.Sent = uint32(number>>32), uint32(number)
 	length := dump.Finish(p, &h, n+s.in.Overhead()) // whose header it is

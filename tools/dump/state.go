@@ -34,7 +34,8 @@ func (d *Assembly) Save() error {
 // readState reads what is known of the dump that is there.
 func (d *Assembly) readState() (k known, ok bool) {
 	b, err := os.ReadFile(d.state())
-	if err != nil || gob.NewDecoder(bytes.NewReader(b)).Decode(&k) != nil || k.CPUs == nil || CheckAnnounce(&k.Announce) != nil {
+	if err != nil || gob.NewDecoder(bytes.NewReader(b)).Decode(&k) != nil || k.CPUs == nil ||
+		CheckAnnounce(&k.Announce) != nil {
 		return k, false
 	}
 	for n, c := range k.Chunks {
@@ -66,9 +67,9 @@ func (d *Assembly) resume(id uint64, a *dump.Announce) bool {
 	return true
 }
 
-// Abandoned makes files of the dumps in a folder that a receiver has begun, of which nothing has been written since
-// that time, and calls done for each with what it has, or why there is no file. A dump that has its name already, and only
-// might have gone on, keeps it.
+// Abandoned makes files of the dumps in a folder that a receiver has begun, of which nothing has
+// been written since that time, and calls done for each with what it has, or why there is no file.
+// A dump that has its name already, and only might have gone on, keeps it.
 func Abandoned(folder string, since time.Time, done func(d *Assembly, err error)) {
 	all, _ := filepath.Glob(filepath.Join(folder, "*.state"))
 	for _, state := range all {

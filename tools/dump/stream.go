@@ -7,8 +7,8 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/dump"
 )
 
-// Packets on a serial line: one after the other, with no answers. What is damaged is skipped, up to the
-// next beginning of a packet.
+// Packets on a serial line: one after the other, with no answers. What is damaged is skipped, up to
+// the next beginning of a packet.
 
 // Stream finds the packets in what a line has brought.
 type Stream struct {

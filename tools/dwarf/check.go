@@ -35,7 +35,8 @@ func (d *Data) Check(report func(section, format string, a ...any)) {
 	for _, base := range bases {
 		u := r.unit(base)
 		if u == nil {
-			c.report(".debug_info", "the header of the unit at %#x is damaged, or of a version of DWARF that is not known", base)
+			c.report(".debug_info",
+				"the header of the unit at %#x is damaged, or of a version of DWARF that is not known", base)
 			length, _ := r.unitLength(base)
 			end = base + length
 			continue
@@ -55,13 +56,15 @@ func (d *Data) Check(report func(section, format string, a ...any)) {
 
 func (c *dwarfChecker) unit(r *Reader, u *unit) {
 	if u.abbrevOff >= r.abbrev.Size {
-		c.report(".debug_abbrev", "has %d bytes; the unit at %#x has its shapes at %#x", r.abbrev.Size, u.base, u.abbrevOff)
+		c.report(".debug_abbrev", "has %d bytes; the unit at %#x has its shapes at %#x", r.abbrev.Size,
+			u.base, u.abbrevOff)
 		return
 	}
 	abbrevs := r.abbrevTable(u)
 	e, ok := r.root(u)
 	if !ok {
-		c.report(".debug_abbrev", "the first entry of the unit at %#x of .debug_info does not fit a shape", u.base)
+		c.report(".debug_abbrev",
+			"the first entry of the unit at %#x of .debug_info does not fit a shape", u.base)
 		return
 	}
 	if u.hasLines {
@@ -85,7 +88,8 @@ func (c *dwarfChecker) unit(r *Reader, u *unit) {
 		}
 		a := abbrevs.get(code)
 		if a == nil {
-			c.report(".debug_abbrev", "has no shape %d at %#x, which the entry at %#x of .debug_info is of", code, u.abbrevOff, at)
+			c.report(".debug_abbrev", "has no shape %d at %#x, which the entry at %#x of .debug_info is of",
+				code, u.abbrevOff, at)
 			return
 		}
 		if a.located {
@@ -116,15 +120,18 @@ func (c *dwarfChecker) ranges(r *Reader, u *unit, e *die) {
 	case e.at[atRanges].kind == valueNone:
 	case u.version < 5:
 		if u.listBase+e.at[atRanges].n >= r.Data.ranges.Size {
-			c.report(".debug_ranges", "has %d bytes; an entry of the unit at %#x has its list at %#x", r.Data.ranges.Size, u.base, e.at[atRanges].n)
+			c.report(".debug_ranges", "has %d bytes; an entry of the unit at %#x has its list at %#x",
+				r.Data.ranges.Size, u.base, e.at[atRanges].n)
 		}
 	case e.at[atRanges].kind != valueRnglistx:
 		if e.at[atRanges].n >= r.rnglists.Size {
-			c.report(".debug_rnglists", "has %d bytes; an entry of the unit at %#x has its list at %#x", r.rnglists.Size, u.base, e.at[atRanges].n)
+			c.report(".debug_rnglists", "has %d bytes; an entry of the unit at %#x has its list at %#x",
+				r.rnglists.Size, u.base, e.at[atRanges].n)
 		}
 	default:
 		if size := r.rnglists.Size; u.rngListBase >= size || e.at[atRanges].n >= size {
-			c.report(".debug_rnglists", "has %d bytes; an entry of the unit at %#x has list %d from %#x on", size, u.base, e.at[atRanges].n, u.rngListBase)
+			c.report(".debug_rnglists", "has %d bytes; an entry of the unit at %#x has list %d from %#x on",
+				size, u.base, e.at[atRanges].n, u.rngListBase)
 		}
 	}
 }

@@ -231,7 +231,8 @@ func (r *Reader) zeroFuncs(u *unit) []zeroFunc {
 	return u.zero
 }
 
-// textOf tells whether a unit with these functions at 0 has the piece of text s, which begins there.
+// textOf tells whether a unit with these functions at 0 has the piece of text s, which begins
+// there.
 func textOf(funcs []zeroFunc, s elf.Span) truth {
 	is, longer, other := maybe, false, false
 	for _, f := range funcs {

@@ -127,7 +127,8 @@ func (r *Reader) declared(l *Loaded, u *unit, off uint64, d *Detail) {
 	d.StartFile = r.FileName(l, uint32(file.n))
 }
 
-// declaration is declared but for the name of the file, of which it returns the number and the unit.
+// declaration is declared but for the name of the file, of which it returns the number and the
+// unit.
 func (r *Reader) declaration(u *unit, off uint64, d *Detail) (file value, fileOf *unit) {
 	fileOf = u
 	for step := range 8 {

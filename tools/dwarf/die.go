@@ -56,7 +56,8 @@ const (
 // slots are these by the numbers of DWARF.
 var slots = [0x90]uint8{
 	0x01: atSibling, 0x03: atName, 0x10: atStmtList, 0x11: atLow, 0x12: atHigh, 0x13: atLanguage,
-	0x1b: atCompDir, 0x31: atOrigin, 0x47: atSpecification, 0x55: atRanges, 0x58: atCallFile, 0x59: atCallLine,
+	0x1b: atCompDir, 0x31: atOrigin, 0x47: atSpecification, 0x55: atRanges, 0x58: atCallFile,
+	0x59: atCallLine,
 	0x6e: atLinkage, 0x72: atStrOffsetsBase, 0x73: atAddrBase, 0x74: atRngListBase, 0x76: atDwoName,
 }
 
@@ -290,8 +291,8 @@ func (r *Reader) Begin(base, upTo uint64) *Loaded {
 	return &r.scratch
 }
 
-// End forgets the unit whose header is at base, an offset in .debug_info. If l is not nil, it is what
-// Begin has returned and is kept for the next Begin, of whatever Reader.
+// End forgets the unit whose header is at base, an offset in .debug_info. If l is not nil, it is
+// what Begin has returned and is kept for the next Begin, of whatever Reader.
 func (r *Reader) End(base uint64, l *Loaded) {
 	delete(r.units, base)
 	if l == nil || l.split != nil { // which is its Reader's own
@@ -375,7 +376,8 @@ func (r *Reader) funcAt(l *Loaded, pc uint64) *Function {
 }
 
 // Frames appends the frames at pc, which the unit has code at.
-func (r *Reader) Frames(l *Loaded, pc uint64, symbol string, frames []lookup.Call) ([]lookup.Call, uint64) {
+func (r *Reader) Frames(l *Loaded, pc uint64, symbol string,
+	frames []lookup.Call) ([]lookup.Call, uint64) {
 	e, er := l, r // where the entries are
 	if l.split != nil {
 		e, er = l.split, l.splitReader

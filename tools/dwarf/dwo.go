@@ -124,7 +124,9 @@ func (d *Data) dwo(path string) *Data {
 // readDwo reads a .dwo file into memory: there may be more of them than files that a
 // process may have open.
 func readDwo(path string) *elf.File {
-	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() || st.Size() == 0 || st.Size() > maxDwoSize { // a file of /proc has 0, and may wait
+	// a file of /proc has 0, and may wait
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() || st.Size() == 0 ||
+		st.Size() > maxDwoSize {
 		return nil
 	}
 	b, err := os.ReadFile(path)
@@ -207,7 +209,8 @@ func readUnitIndex(f *elf.File) (map[uint64]dwoPart, error) {
 	}
 	columns, units, slots := c.Uint(4), c.Uint(4), c.Uint(4)
 	size := uint64(len(b))
-	if c.Bad || version != 2 && version != 5 || columns > 16 || slots > size/12 || units > size || 16+12*slots+4*columns*(1+2*units) > size {
+	if c.Bad || version != 2 && version != 5 || columns > 16 || slots > size/12 || units > size ||
+		16+12*slots+4*columns*(1+2*units) > size {
 		return nil, nil
 	}
 	names := elf.Cursor{B: b, At: int(16 + 12*slots), Big: c.Big}
@@ -218,7 +221,8 @@ func readUnitIndex(f *elf.File) (map[uint64]dwoPart, error) {
 	offsets := uint64(names.At)
 	parts := make(map[uint64]dwoPart)
 	for i := range slots {
-		ids, rows := elf.Cursor{B: b, At: int(16 + 8*i), Big: c.Big}, elf.Cursor{B: b, At: int(16 + 8*slots + 4*i), Big: c.Big}
+		ids, rows := elf.Cursor{B: b, At: int(16 + 8*i), Big: c.Big},
+			elf.Cursor{B: b, At: int(16 + 8*slots + 4*i), Big: c.Big}
 		id, row := ids.Uint(8), rows.Uint(4)
 		if row == 0 || row > units {
 			continue

@@ -84,7 +84,8 @@ func (r *Reader) LoadFuncs(l *Loaded, deep bool) {
 				continue
 			}
 			to := uint64(0)
-			if e.at[atSibling].kind == valueRef && e.at[atSibling].n > off && e.at[atSibling].n-u.dies >= uint64(c.At) && e.at[atSibling].n <= u.end {
+			if e.at[atSibling].kind == valueRef && e.at[atSibling].n > off &&
+				e.at[atSibling].n-u.dies >= uint64(c.At) && e.at[atSibling].n <= u.end {
 				to = e.at[atSibling].n
 			}
 			is := first
@@ -95,7 +96,8 @@ func (r *Reader) LoadFuncs(l *Loaded, deep bool) {
 				is = inner
 			}
 			for _, s := range r.ranges(u, &e) {
-				l.Funcs = append(l.Funcs, Function{Low: s.Low, High: s.High, off: off, end: to, order: int32(len(l.Funcs)), rank: is})
+				l.Funcs = append(l.Funcs, Function{Low: s.Low, High: s.High, off: off, end: to,
+					order: int32(len(l.Funcs)), rank: is})
 			}
 			skipped = max(skipped, to)
 			if to != 0 && !deep {
@@ -111,7 +113,8 @@ func (r *Reader) LoadFuncs(l *Loaded, deep bool) {
 			of := &in[len(in)-1]
 			for _, s := range r.ranges(u, &e) {
 				if s.Low < of.Low || s.Low >= of.High {
-					l.Funcs = append(l.Funcs, Function{Low: s.Low, High: s.High, off: of.off, end: of.end, order: int32(len(l.Funcs)), rank: inner})
+					l.Funcs = append(l.Funcs, Function{Low: s.Low, High: s.High, off: of.off, end: of.end,
+						order: int32(len(l.Funcs)), rank: inner})
 				}
 			}
 		case a.sibling >= 0 && !a.descend && !deep && skipAll(&c, u, a):

@@ -55,7 +55,8 @@ const (
 // clone returns a copy, for the buffers that a table is read into serve again.
 func (t *LineTable) clone() LineTable {
 	c := *t
-	c.Seqs, c.rows, c.dirs, c.Files = slices.Clone(t.Seqs), slices.Clone(t.rows), slices.Clone(t.dirs), slices.Clone(t.Files)
+	c.Seqs, c.rows, c.dirs, c.Files = slices.Clone(t.Seqs), slices.Clone(t.rows), slices.Clone(t.dirs),
+		slices.Clone(t.Files)
 	return c
 }
 
@@ -155,7 +156,8 @@ func (r *Reader) makeFileName(l *Loaded, file LineFile) string {
 // with a drive's letter and a slash of either kind, or with a server (\\server\share).
 func isAbs(path string) bool {
 	return strings.HasPrefix(path, "/") || strings.HasPrefix(path, `\\`) ||
-		len(path) > 2 && path[1] == ':' && (path[2] == '/' || path[2] == '\\') && path[0]|0x20 >= 'a' && path[0]|0x20 <= 'z'
+		len(path) > 2 && path[1] == ':' && (path[2] == '/' || path[2] == '\\') && path[0]|0x20 >= 'a' &&
+			path[0]|0x20 <= 'z'
 }
 
 // joinPath is dir/name, with one slash between.
@@ -201,7 +203,8 @@ func (r *Reader) readLines(t *LineTable, u *unit, run func(*elf.Cursor, *lineHea
 	if c.Bad || length > r.line.Size-u.stmtList-head || !r.spend(int(length)) {
 		return false
 	}
-	c = elf.Cursor{B: r.line.Bytes(&r.lineBuf, u.stmtList+head, length), Base: u.stmtList + head, Big: c.Big}
+	c = elf.Cursor{B: r.line.Bytes(&r.lineBuf, u.stmtList+head, length),
+		Base: u.stmtList + head, Big: c.Big}
 	h, ok := t.readHeader(&c, &f)
 	if !ok {
 		return false
@@ -316,7 +319,8 @@ func readEntries(c *elf.Cursor, f *format, entries []LineFile) []LineFile {
 // is in. Each turn uses up a byte at least.
 func (t *LineTable) run(c *elf.Cursor, h *lineHeader, file *elf.File, upTo uint64) {
 	const (
-		copyRow, advancePC, advanceLine, setFile, setColumn, negateStmt, constAddPC, fixedAdvancePC = 1, 2, 3, 4, 5, 6, 8, 9
+		copyRow, advancePC, advanceLine, setFile, setColumn, negateStmt, constAddPC, fixedAdvancePC = 1,
+			2, 3, 4, 5, 6, 8, 9
 
 		endSequence, setAddress, defineFile, setDiscriminator = 1, 2, 3, 4
 	)

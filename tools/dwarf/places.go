@@ -63,7 +63,8 @@ func (r *Reader) linesOf(u *unit, match func(path string) bool, each func(addr u
 	for _, s := range l.Lines.Seqs {
 		last := Row{}
 		for _, row := range l.Lines.rows[s.first:s.end] {
-			if (row.File != last.File || row.Line != last.Line) && wanted[row.File] && row.Line != 0 && row.Addr >= s.Low && row.Addr < s.High {
+			if (row.File != last.File || row.Line != last.Line) && wanted[row.File] && row.Line != 0 &&
+				row.Addr >= s.Low && row.Addr < s.High {
 				each(row.Addr, int(row.Line))
 			}
 			last = row

@@ -43,7 +43,8 @@ func (d *Data) supData() *Data {
 			why = "is damaged (" + err.Error() + ")"
 		}
 		if name, id := supplementName(d.File); name != "" && len(id) >= 2 {
-			lost := fmt.Sprintf("names are missing that dwz has moved to %s (build ID %x), which %s: it helps to have it at %s",
+			lost := fmt.Sprintf(
+				"names are missing that dwz has moved to %s (build ID %x), which %s: it helps to have it at %s",
 				name, id, why, strings.Join(supplementPaths(d.File, name, id), " or "))
 			d.lost.Store(&lost)
 		}

@@ -90,7 +90,8 @@ func (r *Reader) readTree(c *elf.Cursor, u *unit) {
 			if c.Bad || !r.spend(len(a.attrs)) {
 				return
 			}
-			n := Call{off: off, Parent: in, inlined: a.tag == tagInlinedSubroutine, name: e.at[atName], linkage: e.at[atLinkage], origin: e.at[atOrigin]}
+			n := Call{off: off, Parent: in, inlined: a.tag == tagInlinedSubroutine, name: e.at[atName],
+				linkage: e.at[atLinkage], origin: e.at[atOrigin]}
 			if n.origin.kind == valueNone {
 				n.origin = e.at[atSpecification]
 			}

@@ -1,7 +1,7 @@
 // What other readers of DWARF take on trust. The standard library's debug/dwarf, and Delve with it,
 // recurse along the references between entries, and read a table of abbreviations for each offset
-// that a unit names: a ring of types overflows their stack, which nobody can catch. So a file is read
-// here first, once and in time proportional to its size.
+// that a unit names: a ring of types overflows their stack, which nobody can catch. So a file is
+// read here first, once and in time proportional to its size.
 //
 // What those two would read otherwise than this package does is refused, too: a second section of
 // the same name, a reference into the middle of an entry, two shapes of one code, DWARF of 64 bits.
@@ -162,7 +162,8 @@ func (d *Data) CheckTypes() error {
 		return refused("it is big-endian")
 	}
 	n := d.info.Size/64 + 1
-	g := &typeGraph{r: d.NewReader(), tables: map[uint64]bool{}, starts: make(bitSet, n), made: make(bitSet, n),
+	g := &typeGraph{r: d.NewReader(), tables: map[uint64]bool{}, starts: make(bitSet, n),
+		made:  make(bitSet, n),
 		nodes: make([]node, 0, n), edges: make([]edge, 0, n)}
 	end := uint64(0)
 	for _, base := range d.allUnits() {
@@ -184,7 +185,8 @@ func (d *Data) CheckTypes() error {
 }
 
 func refused(format string, a ...any) error {
-	return errors.New("its debug information is damaged or made to do harm: " + fmt.Sprintf(format, a...) +
+	return errors.New("its debug information is damaged or made to do harm: " +
+		fmt.Sprintf(format, a...) +
 		"; take the file as it was built")
 }
 
@@ -275,7 +277,8 @@ func (g *typeGraph) entry(u *unit, a *abbrev, c *elf.Cursor, at uint64) int32 {
 	}
 	if kind != 0 {
 		me = int32(len(g.nodes))
-		g.nodes = append(g.nodes, node{off: at, first: -1, depth: 1, text: 16 + text, tag: uint8(a.tag), named: text > 0})
+		g.nodes = append(g.nodes, node{off: at, first: -1, depth: 1, text: 16 + text, tag: uint8(a.tag),
+			named: text > 0})
 	}
 	if refs[1] != nowhere {
 		g.made.add(at)
@@ -359,7 +362,8 @@ func (g *typeGraph) check() error {
 		}
 	}
 	for _, kind := range []uint8{byValue, byText, byAny} {
-		w := typeWalk{typeGraph: g, kind: kind, met: make([]int32, len(g.nodes)), low: make([]int32, len(g.nodes)),
+		w := typeWalk{typeGraph: g, kind: kind, met: make([]int32, len(g.nodes)),
+			low:   make([]int32, len(g.nodes)),
 			depth: make([]uint32, len(g.nodes)), text: make([]uint64, len(g.nodes))}
 		for n := range g.nodes {
 			if err := w.from(int32(n)); err != nil {
@@ -370,8 +374,8 @@ func (g *typeGraph) check() error {
 	return nil
 }
 
-// A typeWalk finds the rings of one kind of reference, and how far it leads from each node: Tarjan's
-// strongly connected components, without recursion.
+// A typeWalk finds the rings of one kind of reference, and how far it leads from each node:
+// Tarjan's strongly connected components, without recursion.
 type typeWalk struct {
 	*typeGraph
 	kind     uint8
@@ -450,7 +454,8 @@ func (w *typeWalk) leave(n int32) error {
 		limit = maxTypePath
 	}
 	if most += own; most > limit || w.kind == byText && text > maxTypeText {
-		return refused("the type at %#x leads to %d others, and its text is of %d bytes", w.nodes[n].off, most, text)
+		return refused("the type at %#x leads to %d others, and its text is of %d bytes",
+			w.nodes[n].off, most, text)
 	}
 	for _, m := range w.stack[i:] {
 		w.depth[m], w.text[m] = most, text

@@ -32,9 +32,10 @@ type unit struct {
 	plainNames                            bool // names in the source are the linker's
 	addrBase, strOffsetsBase, rngListBase uint64
 
-	dwoName    value
-	dwoID      uint64 // 0 if the unit is not split
-	rangesBase uint64 // of a skeleton of DWARF 4: what the split unit's offsets into .debug_ranges count from
+	dwoName value
+	dwoID   uint64 // 0 if the unit is not split
+	// of a skeleton of DWARF 4: what the split unit's offsets into .debug_ranges count from
+	rangesBase uint64
 	listBase   uint64 // of a split unit: its skeleton's rangesBase
 
 	zero     []zeroFunc // if zeroRead
@@ -122,12 +123,14 @@ type Reader struct {
 
 // NewReader returns a Reader with caches of its own; one goroutine may use it at a time.
 func (d *Data) NewReader() *Reader {
-	r := &Reader{Data: d, units: make(map[uint64]*unit), loaded: make(map[*unit]*Loaded), names: make(map[nameKey]string)}
+	r := &Reader{Data: d, units: make(map[uint64]*unit), loaded: make(map[*unit]*Loaded),
+		names: make(map[nameKey]string)}
 	for _, p := range []struct {
 		pages *elf.Pages
 		sec   *elf.Contents
 	}{
-		{&r.infoPages, d.info}, {&r.abbrevPages, d.abbrev}, {&r.strPages, d.str}, {&r.lineStrPages, d.lineStr},
+		{&r.infoPages, d.info}, {&r.abbrevPages, d.abbrev}, {&r.strPages, d.str},
+		{&r.lineStrPages, d.lineStr},
 		{&r.linePages, d.line}, {&r.addrPages, d.addr}, {&r.offsetPages, d.strOffsets},
 	} {
 		p.pages.Use(p.sec)
@@ -182,7 +185,8 @@ func (r *Reader) unit(base uint64) *unit {
 		c.Offset(u.dwarf64)
 	}
 	u.dies = base + uint64(c.At)
-	if c.Bad || u.dies > u.end || u.version < 2 || u.version > 5 || u.addrSize != 2 && u.addrSize != 4 && u.addrSize != 8 {
+	if c.Bad || u.dies > u.end || u.version < 2 || u.version > 5 || u.addrSize != 2 &&
+		u.addrSize != 4 && u.addrSize != 8 {
 		u = nil
 	}
 	if len(r.units) > 1<<16 { // more than that are not needed again
@@ -238,7 +242,8 @@ func (r *Reader) root(u *unit) (e die, ok bool) {
 		for _, b := range []struct {
 			v  value
 			to *uint64
-		}{{e.at[atAddrBase], &u.addrBase}, {e.at[atStrOffsetsBase], &u.strOffsetsBase}, {e.at[atRngListBase], &u.rngListBase}} {
+		}{{e.at[atAddrBase], &u.addrBase}, {e.at[atStrOffsetsBase], &u.strOffsetsBase},
+			{e.at[atRngListBase], &u.rngListBase}} {
 			if b.v.kind != valueNone {
 				*b.to = b.v.n
 			}

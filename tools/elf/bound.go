@@ -1,6 +1,6 @@
 // What a file says of its own lengths costs nothing to write. Room is made, and time taken, only
-// in proportion to what is really there: the bytes that a compressed stream has taken, the parts of a
-// sparse file that are no holes.
+// in proportion to what is really there: the bytes that a compressed stream has taken, the parts of
+// a sparse file that are no holes.
 
 package elf
 
@@ -50,7 +50,8 @@ func NotHollow(file io.ReaderAt, off, n int64) error {
 }
 
 func hollow(off, n, have int64) error {
-	return fmt.Errorf("%d bytes at offset %#x are a hole with %d bytes of contents: cut short or made to waste memory; get the file again", n, off, have)
+	return fmt.Errorf(
+		"%d bytes at offset %#x are a hole with %d bytes of contents: cut short or made to waste memory; get the file again", n, off, have)
 }
 
 // A Bound says when a stream has unpacked to more than what was read for it can be.
@@ -74,7 +75,8 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	b.out += int64(n)
 	if limit := b.Least + b.Ratio*b.In(); b.out > limit {
-		return 0, fmt.Errorf("that unpacks to more than %d bytes, %d times what was read of it: no ELF file does; unpack it by hand if you trust it", limit, b.Ratio)
+		return 0, fmt.Errorf(
+			"that unpacks to more than %d bytes, %d times what was read of it: no ELF file does; unpack it by hand if you trust it", limit, b.Ratio)
 	}
 	return n, err
 }

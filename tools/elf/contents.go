@@ -24,7 +24,8 @@ func (f *File) ReadAt(b []byte, off int64) (int, error) { return f.r.ReadAt(b, o
 // Read returns n bytes of the file from off. The file has them all or it fails.
 func (f *File) Read(off, n uint64) ([]byte, error) {
 	if off > f.Size || n > f.Size-off {
-		return nil, fmt.Errorf("%d bytes at offset %#x lie outside the file of %d bytes: cut short or damaged", n, off, f.Size)
+		return nil, fmt.Errorf(
+			"%d bytes at offset %#x lie outside the file of %d bytes: cut short or damaged", n, off, f.Size)
 	}
 	if err := f.notHollow(off, n); err != nil {
 		return nil, err
@@ -52,7 +53,8 @@ func (f *File) notHollow(off, n uint64) error {
 func (f *File) BytesAt(addr, n uint64) ([]byte, bool) {
 	for i := range f.Segments {
 		s := &f.Segments[i]
-		if s.Type == elf.PT_LOAD && addr >= s.Addr && addr-s.Addr <= s.FileSize && n <= s.FileSize-(addr-s.Addr) {
+		if s.Type == elf.PT_LOAD && addr >= s.Addr && addr-s.Addr <= s.FileSize &&
+			n <= s.FileSize-(addr-s.Addr) {
 			b, err := f.Read(s.Off+(addr-s.Addr), n)
 			return b, err == nil
 		}
@@ -100,7 +102,9 @@ func (f *File) Extent(s *Section) (off uint64, err error) {
 		return 0, fmt.Errorf("section %s has no contents in the file", s.Name)
 	}
 	if s.Off > f.Size || s.Len > f.Size-s.Off {
-		return 0, fmt.Errorf("section %s: %d bytes at offset %#x lie outside the file of %d bytes: cut short or damaged", s.Name, s.Len, s.Off, f.Size)
+		return 0, fmt.Errorf(
+			"section %s: %d bytes at offset %#x lie outside the file of %d bytes: cut short or damaged",
+			s.Name, s.Len, s.Off, f.Size)
 	}
 	if err := f.notHollow(s.Off, s.Len); err != nil {
 		return 0, fmt.Errorf("section %s: %w", s.Name, err)
@@ -157,11 +161,13 @@ func (f *File) unfold(s *Section) ([]byte, error) {
 		kind, size = elf.CompressionType(f.Order.Uint32(b)), uint64(f.Order.Uint32(b[4:]))
 	}
 	// Debug information shrinks to a third or a tenth. What claims to be hundreds
-	// of times longer than it looks is not debug information, nor is much that is tens of times longer.
+	// of times longer than it looks is not debug information, nor is much that is tens of times
+	// longer.
 	if size > min(128*s.Len+1<<16, 16*s.Len+16<<20) {
 		return nil, fmt.Errorf("%d bytes cannot be compressed to %d", size, s.Len)
 	}
-	var from io.Reader = bufio.NewReaderSize(io.NewSectionReader(f.r, int64(s.Off+hdr), int64(s.Len-hdr)), 64<<10)
+	var from io.Reader = bufio.NewReaderSize(io.NewSectionReader(f.r, int64(s.Off+hdr),
+		int64(s.Len-hdr)), 64<<10)
 	switch kind {
 	case elf.COMPRESS_ZLIB:
 		from, err = zlib.NewReader(from)

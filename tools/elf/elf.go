@@ -294,7 +294,8 @@ func (f *File) readSections(off, entsize, num, strndx uint64) error {
 		strndx = uint64(s0.Link)
 	}
 	if num > f.Size/entsize {
-		return fmt.Errorf("%d section headers do not fit a file of %d bytes: cut short or damaged", num, f.Size)
+		return fmt.Errorf("%d section headers do not fit a file of %d bytes: cut short or damaged", num,
+			f.Size)
 	}
 	table, err := f.Read(off, num*entsize)
 	if err != nil {
@@ -326,7 +327,8 @@ func (f *File) parseSection(b []byte) (s Section, nameOff uint32) {
 	}
 	c := Cursor{B: b, Big: f.Big()}
 	nameOff, s.Type = uint32(c.Uint(4)), elf.SectionType(c.Uint(4))
-	s.Flags, s.Addr, s.Off, s.Len = elf.SectionFlag(c.Uint(word)), c.Uint(word), c.Uint(word), c.Uint(word)
+	s.Flags, s.Addr, s.Off, s.Len = elf.SectionFlag(c.Uint(word)), c.Uint(word),
+		c.Uint(word), c.Uint(word)
 	s.Link, s.Info, s.Align = uint32(c.Uint(4)), uint32(c.Uint(4)), c.Uint(word)
 	return s, nameOff
 }
@@ -376,7 +378,8 @@ func looksLike(b []byte) string {
 		return "a PE file"
 	case bytes.HasPrefix(b, []byte("!<arch>\n")):
 		return "an archive"
-	case bytes.HasPrefix(b, []byte{0xcf, 0xfa, 0xed, 0xfe}), bytes.HasPrefix(b, []byte{0xce, 0xfa, 0xed, 0xfe}):
+	case bytes.HasPrefix(b, []byte{0xcf, 0xfa, 0xed, 0xfe}),
+		bytes.HasPrefix(b, []byte{0xce, 0xfa, 0xed, 0xfe}):
 		return "a Mach-O file"
 	case bytes.HasPrefix(b, []byte{0xca, 0xfe, 0xba, 0xbe}):
 		return "a Mach-O file for several machines"

@@ -67,7 +67,10 @@ func (f *File) Note(name string, typ uint32) []byte {
 	for i := range f.Segments {
 		if s := &f.Segments[i]; s.Type == elf.PT_NOTE {
 			if b, err := f.Read(s.Off, s.FileSize); err == nil {
-				if desc := f.findNote(b, s.align, name, func(t uint32, _ []byte) bool { return t == typ }); desc != nil {
+				if desc := f.findNote(b, s.align, name, func(t uint32,
+					_ []byte) bool {
+					return t == typ
+				}); desc != nil {
 					return desc
 				}
 			}
@@ -78,7 +81,8 @@ func (f *File) Note(name string, typ uint32) []byte {
 
 // findNote returns the contents of the first note of a name that is wanted. Source: System V
 // ABI, "Note Section"; alignment 8 is what newer linkers use for .note.gnu.property.
-func (f *File) findNote(b []byte, align uint64, wantName string, want func(typ uint32, desc []byte) bool) []byte {
+func (f *File) findNote(b []byte, align uint64, wantName string,
+	want func(typ uint32, desc []byte) bool) []byte {
 	if align != 8 {
 		align = 4
 	}
@@ -93,7 +97,8 @@ func (f *File) findNote(b []byte, align uint64, wantName string, want func(typ u
 		if name+namesz > total || end > total {
 			return nil
 		}
-		if namesz == uint64(len(wantName))+1 && string(b[name:name+namesz-1]) == wantName && b[name+namesz-1] == 0 && want(typ, b[desc:end]) {
+		if namesz == uint64(len(wantName))+1 && string(b[name:name+namesz-1]) == wantName &&
+			b[name+namesz-1] == 0 && want(typ, b[desc:end]) {
 			return b[desc:end:end]
 		}
 		at = min(alignUp(end, align), total)

@@ -35,7 +35,10 @@ var packings = []struct {
 }{
 	{"xz", "\xfd7zXZ\x00", openXZ},
 	{"zstd", "\x28\xb5\x2f\xfd", openZstd},
-	{"gzip", "\x1f\x8b", func(in byteReader, _ int64) (io.Reader, error) { return gzip.NewReader(in) }},
+	{"gzip", "\x1f\x8b", func(in byteReader, _ int64) (io.Reader,
+		error) {
+		return gzip.NewReader(in)
+	}},
 }
 
 // unpacked returns the contents of a compressed file of size bytes, and the name of its
@@ -48,7 +51,9 @@ func unpacked(r io.ReaderAt, size int64) (b []byte, packing string, err error) {
 			continue
 		}
 		if size > maxPacked {
-			return nil, p.name, fmt.Errorf("of %d bytes; unpack it, since only such up to %d are unpacked in memory", size, maxPacked)
+			return nil, p.name,
+				fmt.Errorf("of %d bytes; unpack it, since only such up to %d are unpacked in memory",
+					size, maxPacked)
 		}
 		if err := NotHollow(r, 0, size); err != nil {
 			return nil, p.name, err

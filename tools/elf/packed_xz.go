@@ -69,7 +69,8 @@ func (c *counted) ReadByte() (byte, error) {
 // openXZ returns a reader of a stream that unpacks to longest bytes at most.
 func openXZ(in byteReader, longest int64) (io.Reader, error) {
 	var head [12]byte
-	if _, err := io.ReadFull(in, head[:]); err != nil || binary.LittleEndian.Uint32(head[8:]) != crc32.ChecksumIEEE(head[6:8]) {
+	if _, err := io.ReadFull(in, head[:]); err != nil ||
+		binary.LittleEndian.Uint32(head[8:]) != crc32.ChecksumIEEE(head[6:8]) {
 		return nil, errXZ
 	}
 	x := &xzReader{in: &counted{r: in}, longest: uint64(longest), windows: maxWindows}

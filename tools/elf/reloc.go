@@ -70,35 +70,53 @@ const (
 
 // relocKinds are the relocations found in debug sections.
 var relocKinds = map[elf.Machine]map[uint32]relocKind{
-	elf.EM_X86_64:  {0: {}, 1: {size: 8}, 2: {size: 4, relative: true}, 10: {size: 4}, 11: {size: 4}, 12: {size: 2}, 14: {size: 1}, 24: {size: 8, relative: true}, 17: {size: 8}, 21: {size: 4}},
-	elf.EM_386:     {0: {}, 1: {size: 4}, 2: {size: 4, relative: true}, 20: {size: 2}, 22: {size: 1}, 32: {size: 4}},
-	elf.EM_AARCH64: {0: {}, 256: {}, 257: {size: 8}, 258: {size: 4}, 259: {size: 2}, 260: {size: 8, relative: true}, 261: {size: 4, relative: true}, 262: {size: 2, relative: true}},
-	elf.EM_ARM:     {0: {}, 2: {size: 4}, 3: {size: 4, relative: true}, 38: {size: 4}},
+	elf.EM_X86_64: {0: {}, 1: {size: 8}, 2: {size: 4, relative: true}, 10: {size: 4}, 11: {size: 4},
+		12: {size: 2}, 14: {size: 1}, 24: {size: 8, relative: true}, 17: {size: 8}, 21: {size: 4}},
+	elf.EM_386: {0: {}, 1: {size: 4}, 2: {size: 4, relative: true}, 20: {size: 2}, 22: {size: 1},
+		32: {size: 4}},
+	elf.EM_AARCH64: {0: {}, 256: {}, 257: {size: 8}, 258: {size: 4}, 259: {size: 2},
+		260: {size: 8, relative: true}, 261: {size: 4, relative: true}, 262: {size: 2, relative: true}},
+	elf.EM_ARM: {0: {}, 2: {size: 4}, 3: {size: 4, relative: true}, 38: {size: 4}},
 	elf.EM_RISCV: {0: {}, 43: {}, 51: {}, 1: {size: 4}, 2: {size: 8},
-		33: {size: 1, op: relocAdd}, 34: {size: 2, op: relocAdd}, 35: {size: 4, op: relocAdd}, 36: {size: 8, op: relocAdd},
-		37: {size: 1, op: relocSub}, 38: {size: 2, op: relocSub}, 39: {size: 4, op: relocSub}, 40: {size: 8, op: relocSub},
-		52: {size: sizeLow6, op: relocSub}, 53: {size: sizeLow6}, 54: {size: 1}, 55: {size: 2}, 56: {size: 4},
+		33: {size: 1, op: relocAdd}, 34: {size: 2, op: relocAdd}, 35: {size: 4, op: relocAdd},
+		36: {size: 8, op: relocAdd},
+		37: {size: 1, op: relocSub}, 38: {size: 2, op: relocSub}, 39: {size: 4, op: relocSub},
+		40: {size: 8, op: relocSub},
+		52: {size: sizeLow6, op: relocSub}, 53: {size: sizeLow6}, 54: {size: 1}, 55: {size: 2},
+		56: {size: 4},
 		57: {size: 4, relative: true}, 60: {size: sizeULEB}, 61: {size: sizeULEB, op: relocSub}},
 	elf.EM_LOONGARCH: {0: {}, 100: {}, 102: {}, 1: {size: 4}, 2: {size: 8}, 7: {size: 4}, 8: {size: 8},
-		47: {size: 1, op: relocAdd}, 48: {size: 2, op: relocAdd}, 50: {size: 4, op: relocAdd}, 51: {size: 8, op: relocAdd},
-		52: {size: 1, op: relocSub}, 53: {size: 2, op: relocSub}, 55: {size: 4, op: relocSub}, 56: {size: 8, op: relocSub},
-		99: {size: 4, relative: true}, 105: {size: sizeLow6, op: relocAdd}, 106: {size: sizeLow6, op: relocSub},
-		107: {size: sizeULEB, op: relocAdd}, 108: {size: sizeULEB, op: relocSub}, 109: {size: 8, relative: true}},
-	elf.EM_PPC64:   {0: {}, 1: {size: 4}, 3: {size: 2}, 24: {size: 4}, 26: {size: 4, relative: true}, 38: {size: 8}, 43: {size: 8}, 44: {size: 8, relative: true}, 78: {size: 8}},
-	elf.EM_PPC:     {0: {}, 1: {size: 4}, 3: {size: 2}, 24: {size: 4}, 26: {size: 4, relative: true}, 78: {size: 4}},
-	elf.EM_S390:    {0: {}, 1: {size: 1}, 3: {size: 2}, 4: {size: 4}, 5: {size: 4, relative: true}, 16: {size: 2, relative: true}, 22: {size: 8}, 23: {size: 8, relative: true}, 52: {size: 4}, 53: {size: 8}},
-	elf.EM_MIPS:    {0: {}, 2: {size: 4}, 18: {size: 8}, 39: {size: 4}, 41: {size: 8}, 248: {size: 4, relative: true}},
+		47: {size: 1, op: relocAdd}, 48: {size: 2, op: relocAdd}, 50: {size: 4, op: relocAdd},
+		51: {size: 8, op: relocAdd},
+		52: {size: 1, op: relocSub}, 53: {size: 2, op: relocSub}, 55: {size: 4, op: relocSub},
+		56: {size: 8, op: relocSub},
+		99: {size: 4, relative: true}, 105: {size: sizeLow6, op: relocAdd},
+		106: {size: sizeLow6, op: relocSub},
+		107: {size: sizeULEB, op: relocAdd}, 108: {size: sizeULEB, op: relocSub},
+		109: {size: 8, relative: true}},
+	elf.EM_PPC64: {0: {}, 1: {size: 4}, 3: {size: 2}, 24: {size: 4}, 26: {size: 4, relative: true},
+		38: {size: 8}, 43: {size: 8}, 44: {size: 8, relative: true}, 78: {size: 8}},
+	elf.EM_PPC: {0: {}, 1: {size: 4}, 3: {size: 2}, 24: {size: 4}, 26: {size: 4, relative: true},
+		78: {size: 4}},
+	elf.EM_S390: {0: {}, 1: {size: 1}, 3: {size: 2}, 4: {size: 4}, 5: {size: 4, relative: true},
+		16: {size: 2, relative: true}, 22: {size: 8}, 23: {size: 8, relative: true}, 52: {size: 4},
+		53: {size: 8}},
+	elf.EM_MIPS: {0: {}, 2: {size: 4}, 18: {size: 8}, 39: {size: 4}, 41: {size: 8},
+		248: {size: 4, relative: true}},
 	elf.EM_SPARC:   sparcRelocs,
 	elf.EM_SPARCV9: sparcRelocs,
-	elf.EM_68K:     {0: {}, 1: {size: 4}, 2: {size: 2}, 3: {size: 1}, 4: {size: 4, relative: true}, 41: {size: 4}},
-	elf.EM_BPF:     {0: {}, 2: {size: 8}, 3: {size: 4}, 4: {size: 4}},
-	elf.EM_QDSP6:   {0: {}, 6: {size: 4}, 7: {size: 2}, 8: {size: 1}, 31: {size: 4, relative: true}},
-	elf.EM_AVR:     {0: {}, 1: {size: 4}, 4: {size: 2}},
-	elf.EM_MSP430:  {0: {}, 1: {size: 4}, 2: {size: 2}},
+	elf.EM_68K: {0: {}, 1: {size: 4}, 2: {size: 2}, 3: {size: 1}, 4: {size: 4, relative: true},
+		41: {size: 4}},
+	elf.EM_BPF:    {0: {}, 2: {size: 8}, 3: {size: 4}, 4: {size: 4}},
+	elf.EM_QDSP6:  {0: {}, 6: {size: 4}, 7: {size: 2}, 8: {size: 1}, 31: {size: 4, relative: true}},
+	elf.EM_AVR:    {0: {}, 1: {size: 4}, 4: {size: 2}},
+	elf.EM_MSP430: {0: {}, 1: {size: 4}, 2: {size: 2}},
 }
 
-var sparcRelocs = map[uint32]relocKind{0: {}, 1: {size: 1}, 2: {size: 2}, 3: {size: 4}, 6: {size: 4, relative: true}, 23: {size: 4},
-	32: {size: 8}, 46: {size: 8, relative: true}, 54: {size: 8}, 55: {size: 2}, 76: {size: 4}, 77: {size: 8}}
+var sparcRelocs = map[uint32]relocKind{0: {}, 1: {size: 1}, 2: {size: 2}, 3: {size: 4},
+	6: {size: 4, relative: true}, 23: {size: 4},
+	32: {size: 8}, 46: {size: 8, relative: true}, 54: {size: 8}, 55: {size: 2}, 76: {size: 4},
+	77: {size: 8}}
 
 // relocInfo splits a relocation's word about symbol and type.
 func (f *File) relocInfo(info uint64) (sym uint64, kind uint32) {
@@ -175,7 +193,8 @@ func (f *File) relocated(s *Section) bool {
 // relocsOf returns the section with the relocations of s, or nil.
 func (f *File) relocsOf(s *Section) *Section {
 	for i := range f.Sections {
-		if r := &f.Sections[i]; (r.Type == elf.SHT_RELA || r.Type == elf.SHT_REL) && int(r.Info) < len(f.Sections) && &f.Sections[r.Info] == s {
+		if r := &f.Sections[i]; (r.Type == elf.SHT_RELA || r.Type == elf.SHT_REL) &&
+			int(r.Info) < len(f.Sections) && &f.Sections[r.Info] == s {
 			return r
 		}
 	}
@@ -215,11 +234,13 @@ func (f *File) relocate(s *Section, b []byte) error {
 		k, ok := kinds[kind]
 		switch {
 		case !ok:
-			return fmt.Errorf("section %s: relocation of type %d for %v is not known", rs.Name, kind, f.Machine)
+			return fmt.Errorf("section %s: relocation of type %d for %v is not known", rs.Name,
+				kind, f.Machine)
 		case k.size == 0:
 			continue
 		case off > uint64(len(b)) || k.place(b[off:]) == nil || sym >= uint64(len(values)):
-			return fmt.Errorf("section %s: relocation at %#x with symbol %d lies outside: damaged", rs.Name, off, sym)
+			return fmt.Errorf("section %s: relocation at %#x with symbol %d lies outside: damaged",
+				rs.Name, off, sym)
 		}
 		at := k.place(b[off:])
 		v := values[sym]

@@ -54,7 +54,8 @@ func (f *File) DecodeSymbol(b []byte) Symbol {
 		}
 	default:
 		s = Symbol{
-			Name: f.Order.Uint32(b), Value: uint64(f.Order.Uint32(b[4:])), Size: uint64(f.Order.Uint32(b[8:])),
+			Name: f.Order.Uint32(b), Value: uint64(f.Order.Uint32(b[4:])),
+			Size: uint64(f.Order.Uint32(b[8:])),
 			Info: b[12], Shndx: elf.SectionIndex(f.Order.Uint16(b[14:])),
 		}
 	}

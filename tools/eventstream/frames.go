@@ -64,7 +64,8 @@ func (f *Frames) frame(b []byte) int {
 	if crc32.ChecksumIEEE(h[:size]) != binary.LittleEndian.Uint32(h[size:]) {
 		return f.skip(b)
 	}
-	p := piece{id: binary.LittleEndian.Uint32(h[4:]), no: binary.LittleEndian.Uint32(h[8:]), last: last}
+	p := piece{id: binary.LittleEndian.Uint32(h[4:]),
+		no: binary.LittleEndian.Uint32(h[8:]), last: last}
 	body := h[head:size]
 	if last {
 		p.length, p.sum = binary.LittleEndian.Uint64(body), binary.LittleEndian.Uint32(body[8:])

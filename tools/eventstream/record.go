@@ -148,7 +148,8 @@ func (a *assembler) gap(p *piece) {
 func (a *assembler) finish(u *unfinished, p *piece) {
 	switch {
 	case u.lost > 0:
-		a.damage(u.kind, u.id, fmt.Sprintf("is damaged: %d of its %d pieces %s lost", u.lost, u.next, was(u.lost)))
+		a.damage(u.kind, u.id, fmt.Sprintf("is damaged: %d of its %d pieces %s lost", u.lost, u.next,
+			was(u.lost)))
 	case uint64(len(u.data)) != p.length || crc32.ChecksumIEEE(u.data) != p.sum:
 		a.damage(u.kind, u.id, "is damaged: its pieces do not belong together")
 	case a.opt.OnRecord != nil:

@@ -60,11 +60,13 @@ const maxCode = 256 << 10
 
 // Read decodes the code of a function from start up to end; nil if it is too long. spDelta is as
 // that of [lookup.GoFunc].
-func Read(p Program, name string, start, end uint64, text []byte, spDelta func(pc uint64) (uint64, bool)) *Function {
+func Read(p Program, name string, start, end uint64, text []byte,
+	spDelta func(pc uint64) (uint64, bool)) *Function {
 	if end-start > maxCode {
 		return nil
 	}
-	f := &Function{Name: name, Start: start, End: end, program: p, spDelta: spDelta, Leads: map[uint64]bool{start: true}}
+	f := &Function{Name: name, Start: start, End: end, program: p, spDelta: spDelta,
+		Leads: map[uint64]bool{start: true}}
 	for at := uint64(0); at < uint64(len(text)); {
 		x, err := x86asm.Decode(text[at:], 64)
 		if err != nil || x.Len == 0 {
@@ -101,7 +103,10 @@ func (f *Function) Holds(pc uint64) bool { return pc-f.Start < f.End-f.Start }
 
 // Index returns the number of the instruction at pc.
 func (f *Function) Index(pc uint64) (int, bool) {
-	return slices.BinarySearchFunc(f.Insts, pc, func(i Inst, pc uint64) int { return cmp.Compare(i.PC, pc) })
+	return slices.BinarySearchFunc(f.Insts, pc, func(i Inst,
+		pc uint64) int {
+		return cmp.Compare(i.PC, pc)
+	})
 }
 
 // CFA returns how far SP is below the CFA before the instruction at pc.

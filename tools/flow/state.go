@@ -23,8 +23,9 @@ type Content struct {
 
 // State is what is known before an instruction.
 type State struct {
-	Regs  [places]Content
-	Slots map[int64]Content // by distance from the CFA; one that is not there is as it was at the entry
+	Regs [places]Content
+	// by distance from the CFA; one that is not there is as it was at the entry
+	Slots map[int64]Content
 	// More is what else the hooks know, nil without hooks.
 	More More
 }

@@ -10,9 +10,10 @@ import (
 const (
 	writesNothing = 1 << iota
 	writesFirst   // its first operand alone
-	moves         // the bytes of the second operand, as many as the smaller of the two has, into the first
-	zeros         // zero, where both operands are the same
-	writesAXDX    // where it has one operand or none
+	// the bytes of the second operand, as many as the smaller of the two has, into the first
+	moves
+	zeros      // zero, where both operands are the same
+	writesAXDX // where it has one operand or none
 )
 
 // writes are these bits, by instruction.

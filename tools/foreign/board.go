@@ -23,11 +23,13 @@ type boardState struct {
 }
 
 var (
-	espPair     = lazyregexp.New(`(0x[0-9a-f]{8}):0x[0-9a-f]{8}`) // a blank may be lost behind the stack pointer
+	// a blank may be lost behind the stack pointer
+	espPair     = lazyregexp.New(`(0x[0-9a-f]{8}):0x[0-9a-f]{8}`)
 	espPairs    = lazyregexp.New(`^\s*(?:0x[0-9a-f]{8}:0x[0-9a-f]{8}\s*)+(?:\|<-.*)?$`)
 	espRust     = lazyregexp.New(`^\s*(?:[0-9]+: *)?(0x[0-9a-f]{8})(?: - .*)?$`)
 	listHead    = lazyregexp.New(`(?i)(?:back ?trace|call ?trace|stack ?trace|call ?stack)\s*:?$`)
-	zephyrFrame = lazyregexp.New(`(?:^|[:>] )\s*#?([0-9]{1,3}):? +(?:(fp|sp|rbp|ebp): (?:0x)?[0-9a-f]{8,16} +)?(?:(ra|lr|rip|eip): )?(?:0x)?([0-9a-f]{8,16})(?: [\[(].*[\])])?\s*$`)
+	zephyrFrame = lazyregexp.New(
+		`(?:^|[:>] )\s*#?([0-9]{1,3}):? +(?:(fp|sp|rbp|ebp): (?:0x)?[0-9a-f]{8,16} +)?(?:(ra|lr|rip|eip): )?(?:0x)?([0-9a-f]{8,16})(?: [\[(].*[\])])?\s*$`)
 )
 
 // readBoard reads a line of these lists.
@@ -59,7 +61,8 @@ func (x *Reader) readBoard(line string) string {
 	s := spot{hasAddr: true}
 	s.Addr, _ = hexNumber(m[4])
 	// With a frame pointer lr is arm64's; ra without a fault is where the walk begins.
-	s.ret = m[1] != "0" || !(m[3] == "lr" && m[2] == "" || m[3] == "ra" && s.Addr != 0 && s.Addr == b.pc)
+	s.ret = m[1] != "0" || !(m[3] == "lr" && m[2] == "" || m[3] == "ra" && s.Addr != 0 &&
+		s.Addr == b.pc)
 	x.spot(s)
 	return FormatZephyr
 }

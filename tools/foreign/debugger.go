@@ -70,7 +70,8 @@ type kState struct {
 	at    spot // what the line before returns to
 }
 
-var kRow = lazyregexp.New("^(?:[0-9a-f]{2,4} )?(?:[0-9a-f]{8}`?[0-9a-f]{8}|[0-9a-f]{8}) ([0-9a-f]{8}`?[0-9a-f]{8}|[0-9a-f]{8}|-{8}`?-{8}) *(.*)$")
+var kRow = lazyregexp.New(
+	"^(?:[0-9a-f]{2,4} )?(?:[0-9a-f]{8}`?[0-9a-f]{8}|[0-9a-f]{8}) ([0-9a-f]{8}`?[0-9a-f]{8}|[0-9a-f]{8}|-{8}`?-{8}) *(.*)$")
 
 // readK reads a line of WinDbg's k.
 func (x *Reader) readK(line string) string {

@@ -90,12 +90,15 @@ const (
 // groups are the parts of expressions that most forms have, by their names in braces.
 var groups = sync.OnceValue(func() *strings.Replacer {
 	const hex = `[0-9a-f]{1,16}`
-	all := []string{"{hex}", hex, "{hex8}", `[0-9a-f]{8,16}`, "{symbol}", `[A-Za-z_.$?][A-Za-z0-9_.$]*`,
-		"{#}", `^\s*#(?P<n>[0-9]{1,6})\s+`, "{n.}", `^\s*(?P<n>[0-9]{1,6})\s+`, "{doff}", `(?P<doff>[0-9]{1,18})`,
+	all := []string{"{hex}", hex, "{hex8}", `[0-9a-f]{8,16}`, "{symbol}",
+		`[A-Za-z_.$?][A-Za-z0-9_.$]*`,
+		"{#}", `^\s*#(?P<n>[0-9]{1,6})\s+`, "{n.}", `^\s*(?P<n>[0-9]{1,6})\s+`, "{doff}",
+		`(?P<doff>[0-9]{1,18})`,
 		"{infile}", `\((?P<file>(?:[^()]|\([^()]*\))+)`, // whose name may have brackets
 		"{place}", `(?P<name>\S(?:.*\S)?) *\+ *(?:0x(?P<off>` + hex + `)|(?P<doff>[0-9]{1,18}))`}
 	for _, name := range [...]string{"addr", "at", "off", "start", "size"} {
-		all = append(all, "{"+name+"}", "(?P<"+name+">"+hex+")", "{"+name+"8}", "(?P<"+name+">[0-9a-f]{8,16})")
+		all = append(all, "{"+name+"}", "(?P<"+name+">"+hex+")", "{"+name+"8}",
+			"(?P<"+name+">[0-9a-f]{8,16})")
 	}
 	return strings.NewReplacer(all...)
 })
@@ -107,37 +110,74 @@ const (
 
 // rows is the table, in the order in which its rows are tried.
 var rows = []row{
-	{FormatAndroid, "#", " pc ", `{#}pc {at8}  ?(?P<file>\S.*?)(?: \(offset 0x[0-9a-f]+\))?(?: \((?P<name>.+?)(?:\+{doff})?\))?$`, fromZero, always, nil},
-	{FormatCrash, "#", "] ", `{#}\[{hex8}\] (?P<name>\S+) at {addr8}(?: \[(?P<mod>[A-Za-z0-9_-]+)\])?$`, noBase, 0, nil},
-	{FormatCoredump, "#", " + 0x", `{#}0x{addr} *(?P<name>.*?) *{infile} \+ 0x{at}\)$`, fromHead, zero | below, nil},
-	{FormatChromium, "#", "+0x", `^\s?#(?P<n>[0-9]{1,6})\s+0x{addr} +(?:(?P<name>[^i(].*?|i[^n].*?|in[^ ].*?) )?{infile}\+0x{at}\)$`, fromZero, 0, nil},
-	{FormatSanitizer, "#", "+0x", `{#}(?:0x{addr} +)?(?:in )?(?:(?P<name>.*?)(?: (?P<src>\S+:[0-9]{1,9})| <null>)? )?{infile}\+0x{at}\)$`, fromZero, always, nil},
-	{FormatFreeBSD, "#", " at ", `{#}0x{addr} at (?:{place}|(?P<fn>[A-Za-z0-9_.$@]+))$`, noBase, 0, nil},
-	{FormatChromium, "#", " 0x", `{#}0x{addr} +(?:<unknown>|{place}|(?P<name>.+))$`, noBase, 0, chromiumFrame},
-	{FormatGDB, "#", "#", `^#(?P<n>[0-9]{1,6}) +(?:0x{addr} in )?(?P<name>\S.*?)(?: \((?P<args>.*))?$`, noBase, zero | below, gdbFrame},
-	{FormatHotSpot, "#CVA", "  [", `^\s*(?:(?P<zero>#) +)?[CVA]  \[(?P<file>[^\]]+?)\+0x{at}\](?:  ?(?:{place}|(?P<name>\S.*)))?$`, fromHead, zero | below, nil},
+	{FormatAndroid, "#", " pc ",
+		`{#}pc {at8}  ?(?P<file>\S.*?)(?: \(offset 0x[0-9a-f]+\))?(?: \((?P<name>.+?)(?:\+{doff})?\))?$`,
+		fromZero, always, nil},
+	{FormatCrash, "#", "] ",
+		`{#}\[{hex8}\] (?P<name>\S+) at {addr8}(?: \[(?P<mod>[A-Za-z0-9_-]+)\])?$`, noBase, 0, nil},
+	{FormatCoredump, "#", " + 0x", `{#}0x{addr} *(?P<name>.*?) *{infile} \+ 0x{at}\)$`, fromHead,
+		zero | below, nil},
+	{FormatChromium, "#", "+0x",
+		`^\s?#(?P<n>[0-9]{1,6})\s+0x{addr} +(?:(?P<name>[^i(].*?|i[^n].*?|in[^ ].*?) )?{infile}\+0x{at}\)$`, fromZero, 0, nil},
+	{FormatSanitizer, "#", "+0x",
+		`{#}(?:0x{addr} +)?(?:in )?(?:(?P<name>.*?)(?: (?P<src>\S+:[0-9]{1,9})| <null>)? )?{infile}\+0x{at}\)$`, fromZero, always, nil},
+	{FormatFreeBSD, "#", " at ", `{#}0x{addr} at (?:{place}|(?P<fn>[A-Za-z0-9_.$@]+))$`,
+		noBase, 0, nil},
+	{FormatChromium, "#", " 0x", `{#}0x{addr} +(?:<unknown>|{place}|(?P<name>.+))$`, noBase, 0,
+		chromiumFrame},
+	{FormatGDB, "#", "#", `^#(?P<n>[0-9]{1,6}) +(?:0x{addr} in )?(?P<name>\S.*?)(?: \((?P<args>.*))?$`,
+		noBase, zero | below, gdbFrame},
+	{FormatHotSpot, "#CVA", "  [",
+		`^\s*(?:(?P<zero>#) +)?[CVA]  \[(?P<file>[^\]]+?)\+0x{at}\](?:  ?(?:{place}|(?P<name>\S.*)))?$`,
+		fromHead, zero | below, nil},
 
-	{FormatRust, decimals, ": ", `^\s*(?P<n>[0-9]{1,18}): *0x{addr} -(?: (?P<name>.+))?$`, noBase, 0, rustFrame},
-	{FormatMinidump, decimals, "|0x", `^\s*[0-9]+\|(?P<n>[0-9]+)\|(?P<file>[^|]+)\|(?:\|[^|]*\|[^|]*\|0x{at}|(?P<name>[^|]+)\|(?:\|[^|]*\|0x{off}|(?P<src>[^|]+)\|(?P<line>[^|]*)\|0x{hex}))$`, fromHead, zero, nil},
-	{FormatMacOS, "0", " : 0x", `^\s*0x{hex8} : 0x{addr8}(?: \S+ : (?P<name>\S+)(?: \+ 0x{off})?)?$`, noBase, inside, nil},
-	{FormatPerf, hexes, " (", `^\s+(?:0x)?(?P<addr>[0-9a-f]{3,16}) +(?:{place}|(?P<name>.+)) \((?P<file>[/\[][^(]*|inlined)\)$`, noBase, opening | lists, perfFrame},
-	{FormatHaiku, decimals, "(+", `{n.}{hex8} \(\+ *-?[0-9]+\) {addr8}(?: +<(?:kernel_[^>]*|(?P<file>[^>]+))>:? *(?:(?P<name>.+) \+ 0x{off}|.*?)(?: \(nearest\))?)?$`, noBase, below | afterPC, nil},
-	{FormatMinidump, decimals, " + 0x", `{n.}(?P<file>\S.*?)(?: \+ 0x{at}|!(?P<name>.+?)(?: \+ 0x{off}| \[(?P<src>.+) : (?P<line>[0-9]+) \+ 0x{hex}\]))$`, fromHead, zero, nil},
-	{FormatMacOS, decimals, "0x", `{n.}(?P<file>[^\s#].*?)[ \t]+0x{addr8} (?:0x{start8} \+ (?P<dat>[0-9]{1,18})|(?P<name>.+?)(?: \+ {doff})?(?: \((?P<src>\S+:[0-9]+)\))?)$`, fromHead, zero, appleFrame},
-	{FormatCrash, "[", "[exception ", `^\s*\[exception (?:RIP|PC): (?P<name>\S+?)\+{doff}(?: \[(?P<mod>[A-Za-z0-9_-]+)\])?\]$`, noBase, always, nil},
-	{FormatFreeBSD, "-", "--- ", `^\s*--- (?:trap |interrupt|exception)(?:[^/]|/[^0])*$`, noBase, mark, nil},
-	{FormatEDK, "!", "!!!! Find", `^\s*!!!! Find image based on IP\(0x(?P<addr>[0-9A-Fa-f]{1,16})\) (?P<file>\S.*?) +\(ImageBase=(?:0x)?(?P<start>[0-9A-Fa-f]{8,16}), EntryPoint=`, fromZero, always | begins, edkImage},
-	{FormatEDK, "P", "PC 0x", `^\s*PC 0x(?P<addr>[0-9A-Fa-f]{8,16}) \(0x[0-9A-Fa-f]{8,16}\+0x(?P<at>[0-9A-Fa-f]{1,16})\) \[ *(?P<n>[0-9]+)\] (?P<file>\S.*)$`, fromZero, zero, nil},
-	{FormatGlibc, "", "[0x", `(?:(?P<file>\S+)\((?:\+0x{at}|(?P<name>[^\s-]+?)(?:\+0x{off})?)?\)|(?P<path>\S*[^\s\])])|^\s*) ?\[0x{addr}\]$`, fromZero, lists, glibcFrame},
-	{FormatSanitizer, "S", "SUMMARY: ", `^\s*SUMMARY: [A-Za-z]+Sanitizer: \S.* \(\S+\+0x[0-9a-f]+\)$`, noBase, head, nil}, // it repeats a frame
-	{FormatFault, "", " sp", `\bip[ :](?P<addr>[0-9a-f]{4,16}) sp[ :]{hex8} error[ :][0-9a-f]+(?: \S.*?)?(?:,)? ?in (?P<file>\S.*?)\[(?:{at},)?(?P<start>[0-9a-f]{4,16})\+(?P<size>[0-9a-f]{4,16})\]`, fromFile, always | begins, faultLine},
-	{formatLayout, "", "fault", `fault.*, in (?P<file>\S.*?)\[(?:{hex},)?(?P<start>[0-9a-f]{4,16})\+(?P<size>[0-9a-f]{4,16})\]`, fromText, 0, faultMapping},
-	{FormatCoreboot, "U" + decimals, " - Halting", `^\s*(?:Unexpected Exception:? )?[0-9]+ @ [0-9a-f]{2,4}:{addr8} - Halting$`, noBase, always | begins, nil},
-	{FormatFreeBSD, "", ") at ", `^\s*(?P<path>{symbol})\([^)]*\) at (?:(?P<addr>0x{hex8}|[0-9][0-9a-f]{7,15})|(?:(?:netbsd|(?P<file>[A-Za-z0-9_.-]+)):)?(?P<fn>{symbol})(?:\+0x{off})?)(?:/frame 0x[0-9a-f]+)?(?: \S+:-?[0-9]+)?$`, noBase, below | afterPC, ddbFrame},
-	{FormatFreeBSD, "S", "Stopped ", `^\s*Stopped (?:in .* )?at\s+(?:[A-Za-z0-9_.-]+:)?(?P<fn>{symbol})(?:\+0x{off})?:(?:\s|$)`, noBase, always | begins, nil},
+	{FormatRust, decimals, ": ", `^\s*(?P<n>[0-9]{1,18}): *0x{addr} -(?: (?P<name>.+))?$`, noBase,
+		0, rustFrame},
+	{FormatMinidump, decimals, "|0x",
+		`^\s*[0-9]+\|(?P<n>[0-9]+)\|(?P<file>[^|]+)\|(?:\|[^|]*\|[^|]*\|0x{at}|(?P<name>[^|]+)\|(?:\|[^|]*\|0x{off}|(?P<src>[^|]+)\|(?P<line>[^|]*)\|0x{hex}))$`, fromHead, zero, nil},
+	{FormatMacOS, "0", " : 0x", `^\s*0x{hex8} : 0x{addr8}(?: \S+ : (?P<name>\S+)(?: \+ 0x{off})?)?$`,
+		noBase, inside, nil},
+	{FormatPerf, hexes, " (",
+		`^\s+(?:0x)?(?P<addr>[0-9a-f]{3,16}) +(?:{place}|(?P<name>.+)) \((?P<file>[/\[][^(]*|inlined)\)$`,
+		noBase, opening | lists, perfFrame},
+	{FormatHaiku, decimals, "(+",
+		`{n.}{hex8} \(\+ *-?[0-9]+\) {addr8}(?: +<(?:kernel_[^>]*|(?P<file>[^>]+))>:? *(?:(?P<name>.+) \+ 0x{off}|.*?)(?: \(nearest\))?)?$`, noBase, below | afterPC, nil},
+	{FormatMinidump, decimals, " + 0x",
+		`{n.}(?P<file>\S.*?)(?: \+ 0x{at}|!(?P<name>.+?)(?: \+ 0x{off}| \[(?P<src>.+) : (?P<line>[0-9]+) \+ 0x{hex}\]))$`, fromHead, zero, nil},
+	{FormatMacOS, decimals, "0x",
+		`{n.}(?P<file>[^\s#].*?)[ \t]+0x{addr8} (?:0x{start8} \+ (?P<dat>[0-9]{1,18})|(?P<name>.+?)(?: \+ {doff})?(?: \((?P<src>\S+:[0-9]+)\))?)$`, fromHead, zero, appleFrame},
+	{FormatCrash, "[", "[exception ",
+		`^\s*\[exception (?:RIP|PC): (?P<name>\S+?)\+{doff}(?: \[(?P<mod>[A-Za-z0-9_-]+)\])?\]$`, noBase,
+		always, nil},
+	{FormatFreeBSD, "-", "--- ", `^\s*--- (?:trap |interrupt|exception)(?:[^/]|/[^0])*$`,
+		noBase, mark, nil},
+	{FormatEDK, "!", "!!!! Find",
+		`^\s*!!!! Find image based on IP\(0x(?P<addr>[0-9A-Fa-f]{1,16})\) (?P<file>\S.*?) +\(ImageBase=(?:0x)?(?P<start>[0-9A-Fa-f]{8,16}), EntryPoint=`, fromZero, always | begins, edkImage},
+	{FormatEDK, "P", "PC 0x",
+		`^\s*PC 0x(?P<addr>[0-9A-Fa-f]{8,16}) \(0x[0-9A-Fa-f]{8,16}\+0x(?P<at>[0-9A-Fa-f]{1,16})\) \[ *(?P<n>[0-9]+)\] (?P<file>\S.*)$`, fromZero, zero, nil},
+	{FormatGlibc, "", "[0x",
+		`(?:(?P<file>\S+)\((?:\+0x{at}|(?P<name>[^\s-]+?)(?:\+0x{off})?)?\)|(?P<path>\S*[^\s\])])|^\s*) ?\[0x{addr}\]$`, fromZero, lists, glibcFrame},
+	// it repeats a frame
+	{FormatSanitizer, "S", "SUMMARY: ", `^\s*SUMMARY: [A-Za-z]+Sanitizer: \S.* \(\S+\+0x[0-9a-f]+\)$`,
+		noBase, head, nil},
+	{FormatFault, "", " sp",
+		`\bip[ :](?P<addr>[0-9a-f]{4,16}) sp[ :]{hex8} error[ :][0-9a-f]+(?: \S.*?)?(?:,)? ?in (?P<file>\S.*?)\[(?:{at},)?(?P<start>[0-9a-f]{4,16})\+(?P<size>[0-9a-f]{4,16})\]`, fromFile, always | begins, faultLine},
+	{formatLayout, "", "fault",
+		`fault.*, in (?P<file>\S.*?)\[(?:{hex},)?(?P<start>[0-9a-f]{4,16})\+(?P<size>[0-9a-f]{4,16})\]`,
+		fromText, 0, faultMapping},
+	{FormatCoreboot, "U" + decimals, " - Halting",
+		`^\s*(?:Unexpected Exception:? )?[0-9]+ @ [0-9a-f]{2,4}:{addr8} - Halting$`, noBase,
+		always | begins, nil},
+	{FormatFreeBSD, "", ") at ",
+		`^\s*(?P<path>{symbol})\([^)]*\) at (?:(?P<addr>0x{hex8}|[0-9][0-9a-f]{7,15})|(?:(?:netbsd|(?P<file>[A-Za-z0-9_.-]+)):)?(?P<fn>{symbol})(?:\+0x{off})?)(?:/frame 0x[0-9a-f]+)?(?: \S+:-?[0-9]+)?$`, noBase, below | afterPC, ddbFrame},
+	{FormatFreeBSD, "S", "Stopped ",
+		`^\s*Stopped (?:in .* )?at\s+(?:[A-Za-z0-9_.-]+:)?(?P<fn>{symbol})(?:\+0x{off})?:(?:\s|$)`,
+		noBase, always | begins, nil},
 	{FormatHaiku, "", "iframe at 0x", `^\s*(?:[a-z]+ )?iframe at 0x[0-9a-f]+`, noBase, mark, nil},
-	{FormatLLDB, "*f", "frame #", "^\\s*(?:[*] )?frame #(?P<n>[0-9]{1,6}): 0x(?P<addr>[0-9a-f]{4,16}) (?P<file>[^`]+)`(?P<name>.+?)(?: [+] {doff})?(?: at (?P<src>\\S+?:[0-9]+)(?::[0-9]+)?)?(?: \\[opt\\])?$", noBase, zero | below, lldbFrame},
-	{FormatValgrind, "=ab", " (in ", `^\s*(?:==[0-9]+==\s+)?(?:(?P<zero>at)|by) 0x(?P<addr>[0-9A-Fa-f]{4,16}): (?P<name>.+) \(in (?P<file>\S.*)\)$`, noBase, always, nil},
+	{FormatLLDB, "*f", "frame #",
+		"^\\s*(?:[*] )?frame #(?P<n>[0-9]{1,6}): 0x(?P<addr>[0-9a-f]{4,16}) (?P<file>[^`]+)`(?P<name>.+?)(?: [+] {doff})?(?: at (?P<src>\\S+?:[0-9]+)(?::[0-9]+)?)?(?: \\[opt\\])?$", noBase, zero | below, lldbFrame},
+	{FormatValgrind, "=ab", " (in ",
+		`^\s*(?:==[0-9]+==\s+)?(?:(?P<zero>at)|by) 0x(?P<addr>[0-9A-Fa-f]{4,16}): (?P<name>.+) \(in (?P<file>\S.*)\)$`, noBase, always, nil},
 	{FormatBPF, "@", "", `^\s*@.*\[$`, noBase, mark | begins, nil},
 	{FormatBPF, "0", "0x", `^\s+0x{addr}$`, noBase, below | lists, bpfFrame},
 	{FormatBPF, "", "+", `^\s+(?P<name>\S+|\S.*\(.*\S) *\+ *{doff}$`, noBase, below | lists, bpfFrame},
@@ -158,15 +198,26 @@ var rows = []row{
 	{FormatWinDbg, "S", "STACK_TEXT:", "", noBase, head | begins, stackText},
 	{FormatMacOS, "K", "Kernel slide:", `^\s*Kernel slide:\s+0x{at}$`, noBase, head, slide},
 
-	{formatLayout, "0", " - ", `^\s*0x(?P<start>[0-9a-fA-F]{1,16}) - +0x(?P<end>[0-9a-fA-F]{1,16})  ?\+?(?:(?P<name>\S.*?) .*<[0-9A-Fa-f-]{32,36}> (?:(?P<file>/.*)|\?\?\?)|(?P<file>\S.*?)  \S.*)$`, fromHead, 0, mapLine},
-	{formatLayout, "0", " /", `^\s+0x(?P<start>[0-9a-f]{4,16}) +0x(?P<end>[0-9a-f]{4,16}) +0x[0-9a-f]+ +0x{at}  ?(?:[r-][w-][x-][ps])? +(?P<file>/\S.*)$`, fromFile, 0, mapLine}, // gdb's info proc mappings
-	{formatLayout, hexes, "-", `^\s*(?P<start>[0-9a-f]{6,16})-(?P<end>[0-9a-f]{6,16}) [r-][w-][x-][ps] (?P<at>[0-9a-f]{6,16}) [0-9a-f]{2,4}:[0-9a-f]{2,4} +[0-9]+ +(?P<file>\S.*)$`, fromFile, 0, mapLine},
-	{formatLayout, "", "PERF_RECORD_MMAP", `PERF_RECORD_MMAP2? .*\[0x{start}\(0x{size}\) @ (?:0x)?{at}(?: [^\]]*)?\]: [r-][w-]?[x-]?\S* (?P<file>\S.*)$`, fromFile, 0, mapLine},
-	{formatLayout, "FM", " with build-id", `^\s*(?:Found module|Module) (?P<file>\S+) with build-id:? (?P<build>[0-9a-f]{8,64})$`, noBase, 0, buildLine},
-	{formatLayout, hexes, " /", `^\s*(?P<build>[0-9a-f]{40}) (?P<file>/\S.*)$`, noBase, 0, buildLine}, // perf buildid-list
+	{formatLayout, "0", " - ",
+		`^\s*0x(?P<start>[0-9a-fA-F]{1,16}) - +0x(?P<end>[0-9a-fA-F]{1,16})  ?\+?(?:(?P<name>\S.*?) .*<[0-9A-Fa-f-]{32,36}> (?:(?P<file>/.*)|\?\?\?)|(?P<file>\S.*?)  \S.*)$`, fromHead, 0, mapLine},
+	// gdb's info proc mappings
+	{formatLayout, "0", " /",
+		`^\s+0x(?P<start>[0-9a-f]{4,16}) +0x(?P<end>[0-9a-f]{4,16}) +0x[0-9a-f]+ +0x{at}  ?(?:[r-][w-][x-][ps])? +(?P<file>/\S.*)$`, fromFile, 0, mapLine},
+	{formatLayout, hexes, "-",
+		`^\s*(?P<start>[0-9a-f]{6,16})-(?P<end>[0-9a-f]{6,16}) [r-][w-][x-][ps] (?P<at>[0-9a-f]{6,16}) [0-9a-f]{2,4}:[0-9a-f]{2,4} +[0-9]+ +(?P<file>\S.*)$`, fromFile, 0, mapLine},
+	{formatLayout, "", "PERF_RECORD_MMAP",
+		`PERF_RECORD_MMAP2? .*\[0x{start}\(0x{size}\) @ (?:0x)?{at}(?: [^\]]*)?\]: [r-][w-]?[x-]?\S* (?P<file>\S.*)$`, fromFile, 0, mapLine},
+	{formatLayout, "FM", " with build-id",
+		`^\s*(?:Found module|Module) (?P<file>\S+) with build-id:? (?P<build>[0-9a-f]{8,64})$`, noBase,
+		0, buildLine},
+	// perf buildid-list
+	{formatLayout, hexes, " /", `^\s*(?P<build>[0-9a-f]{40}) (?P<file>/\S.*)$`, noBase, 0, buildLine},
 
-	{FormatESP, "", "was called at PC", `\bwas called at PC 0x(?P<addr>[0-9a-f]{8})\b`, noBase, always | aside, nil}, // the backtrace has the caller of abort too
-	{FormatTinyGo, "p", "panic: runtime", `^\s*panic: runtime error at 0x{addr}: `, noBase, always | begins, nil},
+	// the backtrace has the caller of abort too
+	{FormatESP, "", "was called at PC", `\bwas called at PC 0x(?P<addr>[0-9a-f]{8})\b`, noBase,
+		always | aside, nil},
+	{FormatTinyGo, "p", "panic: runtime", `^\s*panic: runtime error at 0x{addr}: `, noBase,
+		always | begins, nil},
 }
 
 // forms returns the rows for each byte that a line may begin with.

@@ -40,8 +40,9 @@ type goState struct {
 }
 
 var (
-	goHead   = lazyregexp.New(`^(?:goroutine [0-9]+ .*\[.*\]:|runtime stack:)$`)
-	goAt     = lazyregexp.New(`^\t(.+):([0-9]+)(?: \+0x([0-9a-f]{1,16}))?(?: fp=0x[0-9a-f]+ sp=0x[0-9a-f]+ pc=0x([0-9a-f]{1,16}))?$`)
+	goHead = lazyregexp.New(`^(?:goroutine [0-9]+ .*\[.*\]:|runtime stack:)$`)
+	goAt   = lazyregexp.New(
+		`^\t(.+):([0-9]+)(?: \+0x([0-9a-f]{1,16}))?(?: fp=0x[0-9a-f]+ sp=0x[0-9a-f]+ pc=0x([0-9a-f]{1,16}))?$`)
 	goCgo    = lazyregexp.New(`^(?:non-Go function at |\t(?:(\S.*:[0-9]+) )?)pc=0x([0-9a-f]{1,16})$`)
 	goSignal = lazyregexp.New(`^(?:\[signal .*\bpc=0x([0-9a-f]{1,16})\]|PC=0x([0-9a-f]{1,16}) m=)`)
 )
@@ -196,7 +197,8 @@ func (x *Reader) goFrame(fr goFrame, offset, pc string) {
 		x.quoteGo(fr, off)
 	}
 	if beyond {
-		x.lack.differ("it has " + terminal.Clean(fr.function) + "+0x" + offset + ", and in the ELF file the function is shorter")
+		x.lack.differ("it has " + terminal.Clean(fr.function) + "+0x" + offset +
+			", and in the ELF file the function is shorter")
 	}
 }
 

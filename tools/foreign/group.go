@@ -88,16 +88,20 @@ func (g *grouping) Open() bool { return len(g.frames)+len(g.asides) > 0 }
 
 var (
 	linuxPID      = lazyregexp.New(`\bPID: ([0-9]+)`)
-	linuxRegister = lazyregexp.New(`\b(R[0-9A-Z]{2}|E[A-Z]{2}|CR[0-9]|[xr][0-9]{1,2}|sp) ?: (?:[0-9a-f]{4}:)?([0-9a-f]{8,16})\b`)
+	linuxRegister = lazyregexp.New(
+		`\b(R[0-9A-Z]{2}|E[A-Z]{2}|CR[0-9]|[xr][0-9]{1,2}|sp) ?: (?:[0-9a-f]{4}:)?([0-9a-f]{8,16})\b`)
 )
 
 // Beginnings of the lines that say why there is a trace. Those of linuxHeads begin
 // another one.
 var (
-	linuxHeads = []string{"BUG: ", "WARNING: ", "Kernel panic", "general protection fault", "Unable to handle ",
+	linuxHeads = []string{"BUG: ", "WARNING: ", "Kernel panic", "general protection fault",
+		"Unable to handle ",
 		"INFO: ", "watchdog: ", "rcu: INFO: ", "UBSAN: ", "------------[ cut here"}
-	otherHeads = []string{"Oops", "kernel BUG at ", "Internal error: ", "divide error", "invalid opcode",
-		"panic: ", "fatal error: ", "unexpected fault ", "Guru Meditation Error", "abort() was called", "assert failed",
+	otherHeads = []string{"Oops", "kernel BUG at ", "Internal error: ", "divide error",
+		"invalid opcode",
+		"panic: ", "fatal error: ", "unexpected fault ", "Guru Meditation Error", "abort() was called",
+		"assert failed",
 		"Program received ", "Program terminated "}
 )
 
@@ -111,7 +115,8 @@ func saysWhy(line string) bool {
 		(strings.HasPrefix(line, "SIG") || strings.HasPrefix(line, "Thread ")) &&
 			(strings.Contains(line, ": ") || strings.Contains(line, " received signal ")) ||
 		// Zephyr's
-		!strings.HasPrefix(line, "---") && (strings.Contains(line, ">>> ZEPHYR ") || strings.Count(line, "***") > 1)
+		!strings.HasPrefix(line, "---") && (strings.Contains(line, ">>> ZEPHYR ") ||
+			strings.Count(line, "***") > 1)
 }
 
 // begin ends the trace so far if a line of the format is the first of another.

@@ -109,7 +109,8 @@ func (x *Reader) functions(in []*program, name string,
 		}
 	}
 	if other != 0 && size != 0 {
-		x.lack.differ(fmt.Sprintf("its function %s has %#x bytes, and that of the ELF file %#x", terminal.Clean(name), size, other))
+		x.lack.differ(fmt.Sprintf("its function %s has %#x bytes, and that of the ELF file %#x",
+			terminal.Clean(name), size, other))
 	}
 	return nil, nil
 }

@@ -142,9 +142,12 @@ func (x *Reader) TellLeft() {
 }
 
 // names are those of the formats that are named by another word than their own.
-var names = map[string]string{FormatLinux: "Linux", FormatGo: "Go", FormatTinyGo: "TinyGo", FormatESP: "ESP-IDF",
-	FormatZephyr: "Zephyr", FormatWinDbg: "WinDbg", FormatCoredump: "systemd-coredump", FormatChromium: "Chromium",
-	FormatAndroid: "Android", FormatRust: "Rust", FormatHotSpot: "HotSpot", FormatFreeBSD: "FreeBSD", FormatHaiku: "Haiku",
+var names = map[string]string{FormatLinux: "Linux", FormatGo: "Go", FormatTinyGo: "TinyGo",
+	FormatESP:    "ESP-IDF",
+	FormatZephyr: "Zephyr", FormatWinDbg: "WinDbg", FormatCoredump: "systemd-coredump",
+	FormatChromium: "Chromium",
+	FormatAndroid:  "Android", FormatRust: "Rust", FormatHotSpot: "HotSpot", FormatFreeBSD: "FreeBSD",
+	FormatHaiku: "Haiku",
 	FormatMacOS: "macOS", FormatValgrind: "Valgrind", FormatEDK: "EDK II"}
 
 // sentence says how much of the traces is not resolved, why, and what to give.
@@ -171,7 +174,8 @@ func (l *lack) sentence(images *lookup.Images, files string) string {
 		if force = " (" + force + ")"; why == "" {
 			why, force = elf+" "+hold+" "+their+" names", ""
 		}
-		return fmt.Sprintf("there %s %s of %d %s, but %s: not resolved; give %s%s", are, traces, l.frames, frames, why, files, force)
+		return fmt.Sprintf("there %s %s of %d %s, but %s: not resolved; give %s%s", are, traces, l.frames,
+			frames, why, files, force)
 	}
 	if force = "; " + force; why == "" {
 		why, force = "the rest "+has, ""

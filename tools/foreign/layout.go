@@ -118,7 +118,10 @@ func fileBase(file string) string {
 // isFileOf reports whether an image of the name base may be a module of the other: Windows and
 // UEFI leave out what says which kind of file it is.
 func isFileOf(image, module string) bool {
-	stem := func(s string) string { return withoutEnding(s, ".exe", ".dll", ".efi", ".sys", ".pdb", ".elf") }
+	stem := func(s string) string {
+		return withoutEnding(s, ".exe", ".dll", ".efi", ".sys",
+			".pdb", ".elf")
+	}
 	return image == module || image != "" && stem(image) == stem(module)
 }
 
@@ -134,7 +137,8 @@ func (x *Reader) moduleFile(file, build string) *program {
 	if p := x.buildOf(build); p != nil || name == "" {
 		return p
 	}
-	if strings.HasPrefix(name, "[kernel") || strings.HasPrefix(name, "[guest.kernel") || name == "vmlinux" {
+	if strings.HasPrefix(name, "[kernel") || strings.HasPrefix(name, "[guest.kernel") ||
+		name == "vmlinux" {
 		for _, p := range x.kernel() {
 			return p
 		}

@@ -44,7 +44,8 @@ func (l *left) sentence() string {
 	case 1:
 		return fmt.Sprintf("a line looks like a frame and is not resolved, %q: %s", first, l.why)
 	}
-	return fmt.Sprintf("%d lines look like frames and are not resolved, the first is %q: %s", l.lines, first, l.why)
+	return fmt.Sprintf("%d lines look like frames and are not resolved, the first is %q: %s", l.lines,
+		first, l.why)
 }
 
 // mayBeFrame reports whether a place that no reader takes may be one of a frame: something names
@@ -79,15 +80,19 @@ func (x *Reader) hasFunction(name string, off uint64) bool {
 
 var (
 	// A line that begins as one of a list of frames does: by a number, "at", "by" or "in".
-	listed1  = lazyregexp.New(`^\s*(?:[-*>|]+\s*)?(?:(?:#|frame ?#?|\[ *)?[0-9]{1,3}(?:[\]:)]\s*|\.?\s+)|(?:at|by|from|in|called from|ra|ret|@)[ :]+|Binary file "[^"]*", at |=> ?|<- ?)(\S.*)$`)
-	offset1  = lazyregexp.New(`(?:^|[^A-Za-z0-9_.$@])([A-Za-z_.$][A-Za-z0-9_.$]*)\+(0x[0-9a-f]{1,16}|[0-9]{1,9})(?:$|[\s>)\]\[:,/])`)
-	address1 = lazyregexp.New(`(?:^|[\s(\[<])(?:0x([0-9a-f]{5,16})|([0-9a-f]{8}|[0-9a-f]{16}))(?:$|[\s>)\]:,])`)
-	behind1  = lazyregexp.New(`^\s*(?:$|[)>\]:,(<\[|/-]|(?:in|at|from) |\S+\+)`)
-	lined1   = lazyregexp.New(`^(?:/0x[0-9a-f]+)?[\s>)\]:,]+(?:at |\()?[^\s:]+\.[A-Za-z]{1,4}:[0-9]+`)
-	stamp1   = lazyregexp.New(`^\[ *[0-9]+\.[0-9]+\]`)
-	module1  = lazyregexp.New(`^\s*[0-9a-f]{8,16} [A-Za-z0-9_.-]+[:` + "`" + `]([A-Za-z_.$][A-Za-z0-9_.$]*)\+([0-9a-f]{1,8}) \(`)
-	tail1    = lazyregexp.New(`\s(?:0x)?([0-9a-f]{8,16})\s*$`)
-	call1    = lazyregexp.New(`^\s*[A-Za-z_.$][A-Za-z0-9_.$]*\(.*\)\s+(?:at\s+)?\S+\+0x[0-9a-f]+`)
+	listed1 = lazyregexp.New(
+		`^\s*(?:[-*>|]+\s*)?(?:(?:#|frame ?#?|\[ *)?[0-9]{1,3}(?:[\]:)]\s*|\.?\s+)|(?:at|by|from|in|called from|ra|ret|@)[ :]+|Binary file "[^"]*", at |=> ?|<- ?)(\S.*)$`)
+	offset1 = lazyregexp.New(
+		`(?:^|[^A-Za-z0-9_.$@])([A-Za-z_.$][A-Za-z0-9_.$]*)\+(0x[0-9a-f]{1,16}|[0-9]{1,9})(?:$|[\s>)\]\[:,/])`)
+	address1 = lazyregexp.New(
+		`(?:^|[\s(\[<])(?:0x([0-9a-f]{5,16})|([0-9a-f]{8}|[0-9a-f]{16}))(?:$|[\s>)\]:,])`)
+	behind1 = lazyregexp.New(`^\s*(?:$|[)>\]:,(<\[|/-]|(?:in|at|from) |\S+\+)`)
+	lined1  = lazyregexp.New(`^(?:/0x[0-9a-f]+)?[\s>)\]:,]+(?:at |\()?[^\s:]+\.[A-Za-z]{1,4}:[0-9]+`)
+	stamp1  = lazyregexp.New(`^\[ *[0-9]+\.[0-9]+\]`)
+	module1 = lazyregexp.New(`^\s*[0-9a-f]{8,16} [A-Za-z0-9_.-]+[:` + "`" +
+		`]([A-Za-z_.$][A-Za-z0-9_.$]*)\+([0-9a-f]{1,8}) \(`)
+	tail1 = lazyregexp.New(`\s(?:0x)?([0-9a-f]{8,16})\s*$`)
+	call1 = lazyregexp.New(`^\s*[A-Za-z_.$][A-Za-z0-9_.$]*\(.*\)\s+(?:at\s+)?\S+\+0x[0-9a-f]+`)
 )
 
 // maxNumbers is how many numbers a frame has at most: a line with more is a dump of memory.

@@ -24,7 +24,8 @@ func inSource(calls []lookup.Call) []lookup.Call {
 
 // isMangled reports whether the name may be one that demangle changes.
 func isMangled(name string) bool {
-	return strings.HasPrefix(name, "_Z") || strings.HasPrefix(name, "_R") || strings.HasPrefix(name, "__Z")
+	return strings.HasPrefix(name, "_Z") || strings.HasPrefix(name, "_R") ||
+		strings.HasPrefix(name, "__Z")
 }
 
 // isNamed reports whether a debugger calls the function so: without its parameters.

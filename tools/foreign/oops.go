@@ -40,16 +40,21 @@ var (
 	// Behind a frame's place arm64 says where it has it from, PowerPC how sure it is.
 	// syzkaller's reports have the file and the line. Quotes and brackets end what
 	// somebody has put around the line.
-	afterFrame = lazyregexp.New(`^[>)\]]*(?: \(([A-Za-z]+)\))?(?:(?: | at |: ?)?\(?([A-Za-z0-9_./-]+:[0-9]+)(?: \(discriminator [0-9]+\))?\)?(?: \[inline\])?)?[\s>)\]},;.\\]*(?:["'` + "`" + `].*)?$`)
+	afterFrame = lazyregexp.New(
+		`^[>)\]]*(?: \(([A-Za-z]+)\))?(?:(?: | at |: ?)?\(?([A-Za-z0-9_./-]+:[0-9]+)(?: \(discriminator [0-9]+\))?\)?(?: \[inline\])?)?[\s>)\]},;.\\]*(?:["'` + "`" + `].*)?$`)
 	// A number in front is drgn's.
 	beforeFrame = lazyregexp.New(`^#[0-9]{1,4}$`)
 	// Registers by the names that the kernels of all CPUs give them, and words before a place.
-	exactPlace = lazyregexp.New(`(?:(?:^|[^A-Za-z0-9_])(?:RIP|EIP|IP|PC|pc|epc|NIP|ERA|TPC|ERET|IAOQ)(?:\[[0-9]\])?(?: is at| *\]?[:=])? *(?:[0-9a-f]{4}:)?|WARNING:.* at(?: \S+:[0-9]+)?|hyp (?:panic|BUG) at:|KFENCE: [a-z-]+ (?:read|write) in|CFI failure at|Krnl PSW :|--- (?:interrupt|Exception): [0-9a-f]+ at)$`)
-	retPlace   = lazyregexp.New(`(?:(?:^|[^A-Za-z0-9_])(?:LR|lr|ra|RPC|I7|Caller|BLINK|RP|PR)(?:\[[0-9a-f]+\]|\(r[0-9]+\))?(?: is at| *\]?[:=])?|\bfrom|(?:K[A-Z]*SAN|KFENCE): .* in|is corrupted in:|\bat:|\bcaller(?: is)?|(?:Allocated|Freed) in|last +(?:enabled|disabled) at \([0-9]+\):)$`)
-	armFrom    = lazyregexp.New(`\b__(?:irq|dabt|pabt|und|fiq)_(?:svc|usr)\)? from$`)
-	beforeRaw  = lazyregexp.New(`^(?:<[0-9]>)?(?:.*\] |.*kernel: )?\s*(?:\? )?(?:0x)?([0-9a-f]{8,16})\s*$`)
-	oopsBuild  = lazyregexp.New(`\bComm: .* (\S+) #[0-9]+(?:.* ([0-9a-f]{40})\s*$)?`)
-	kaslr      = lazyregexp.New(`Kernel Offset: (?:disabled|0x([0-9a-f]{1,16}) from 0x([0-9a-f]{1,16}))`)
+	exactPlace = lazyregexp.New(
+		`(?:(?:^|[^A-Za-z0-9_])(?:RIP|EIP|IP|PC|pc|epc|NIP|ERA|TPC|ERET|IAOQ)(?:\[[0-9]\])?(?: is at| *\]?[:=])? *(?:[0-9a-f]{4}:)?|WARNING:.* at(?: \S+:[0-9]+)?|hyp (?:panic|BUG) at:|KFENCE: [a-z-]+ (?:read|write) in|CFI failure at|Krnl PSW :|--- (?:interrupt|Exception): [0-9a-f]+ at)$`)
+	retPlace = lazyregexp.New(
+		`(?:(?:^|[^A-Za-z0-9_])(?:LR|lr|ra|RPC|I7|Caller|BLINK|RP|PR)(?:\[[0-9a-f]+\]|\(r[0-9]+\))?(?: is at| *\]?[:=])?|\bfrom|(?:K[A-Z]*SAN|KFENCE): .* in|is corrupted in:|\bat:|\bcaller(?: is)?|(?:Allocated|Freed) in|last +(?:enabled|disabled) at \([0-9]+\):)$`)
+	armFrom   = lazyregexp.New(`\b__(?:irq|dabt|pabt|und|fiq)_(?:svc|usr)\)? from$`)
+	beforeRaw = lazyregexp.New(
+		`^(?:<[0-9]>)?(?:.*\] |.*kernel: )?\s*(?:\? )?(?:0x)?([0-9a-f]{8,16})\s*$`)
+	oopsBuild = lazyregexp.New(`\bComm: .* (\S+) #[0-9]+(?:.* ([0-9a-f]{40})\s*$)?`)
+	kaslr     = lazyregexp.New(
+		`Kernel Offset: (?:disabled|0x([0-9a-f]{1,16}) from 0x([0-9a-f]{1,16}))`)
 )
 
 // readOops reads a line of a Linux oops, warning or panic.
@@ -63,7 +68,8 @@ func (x *Reader) readOops(line string) string {
 		}
 	}
 	switch {
-	case strings.Contains(line, "Call Trace:"), strings.Contains(line, "Call trace:"), strings.HasPrefix(line, "Stack Trace:"):
+	case strings.Contains(line, "Call Trace:"), strings.Contains(line, "Call trace:"),
+		strings.HasPrefix(line, "Stack Trace:"):
 		x.oops.calls, x.oops.exact = true, false
 		return ""
 	case strings.HasSuffix(strings.TrimRight(line, " "), "Last Breaking-Event-Address:"):
@@ -112,7 +118,8 @@ func (x *Reader) oopsPlace(line string, at placeAt) bool {
 	}
 	branch, second := o.breaking, strings.Contains(before, "IAOQ[1]")
 	caller := strings.HasSuffix(before, "from") // arm's
-	h := Hit{Addr: addr, module: at.module, unsure: endsIn(strings.TrimRight(line[:at.start], " "), "?")}
+	h := Hit{Addr: addr, module: at.module,
+		unsure: endsIn(strings.TrimRight(line[:at.start], " "), "?")}
 	switch {
 	case branch:
 		exact, frame, o.breaking = true, false, false
@@ -158,7 +165,8 @@ const quotes = "]>|\"'`"
 // arm64 and parisc have the instruction that was interrupted. Source: Linux, stacktrace.c of
 // riscv, process.c of mips, unwind.c of parisc and s390, entry.S of arm64, which makes a frame
 // record of it.
-var interruptEntries = [...]string{"ret_from_exception", "handle_exception", "ret_from_irq", "handle_interruption",
+var interruptEntries = [...]string{"ret_from_exception", "handle_exception", "ret_from_irq",
+	"handle_interruption",
 	"pgm_check_handler", "ext_int_handler", "io_int_handler", "mcck_int_handler",
 	"el1_irq", "el1_sync", "el1h_64_irq", "el1h_64_fiq", "el1h_64_sync", "el1h_64_error"}
 

@@ -22,7 +22,8 @@ var knownPrefix = lazyregexp.New(`^(?:<[0-9]{1,3}>)?(?:` +
 	`|\[pod/[^\]\s]+\](?: |$)` +
 	`|[a-z0-9]+ *:(?:emerg|alert|crit|err|warn|notice|info|debug) *: ` + // dmesg -x
 	`|[0-9]{1,3},[0-9]+,[0-9]+,[-c+](?:,[a-z]+=[^;,]*)*;` + // /dev/kmsg and netconsole
-	`|[0-9]{2}-[0-9]{2} [0-9:]{8}\.[0-9]{3} +(?:[a-z0-9_]+ +)?[0-9]+ +[0-9]+ [VDIWEFS] [^:]*: ?` + // logcat
+	// logcat
+	`|[0-9]{2}-[0-9]{2} [0-9:]{8}\.[0-9]{3} +(?:[a-z0-9_]+ +)?[0-9]+ +[0-9]+ [VDIWEFS] [^:]*: ?` +
 	`)`)
 
 // withoutPrefix returns the line behind what a log collector has put in front of it.
@@ -69,8 +70,10 @@ func mayHavePrefix(line string) bool {
 // anchors begin lines of traces, or lines before them. What stands in front of one is
 // in front of the lines that follow too.
 var anchors = [...]string{
-	"Call Trace:", "Call trace:", "------------[ cut here", "BUG: ", "watchdog: BUG: ", "rcu: INFO: ", "WARNING: ", "Kernel panic - not syncing",
-	"Unable to handle kernel ", "Internal error: ", "goroutine ", "panic: ", "fatal error: ", "call trace:",
+	"Call Trace:", "Call trace:", "------------[ cut here", "BUG: ", "watchdog: BUG: ", "rcu: INFO: ",
+	"WARNING: ", "Kernel panic - not syncing",
+	"Unable to handle kernel ", "Internal error: ", "goroutine ", "panic: ", "fatal error: ",
+	"call trace:",
 	"#0  ", "#0 0x", "# Child-SP", "Child-SP ", "ChildEBP ",
 }
 

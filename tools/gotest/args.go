@@ -62,7 +62,8 @@ func (f *Flags) Parse(known *flag.FlagSet, args []string) (packages []string, er
 		}
 		if fl == nil {
 			if packages == nil {
-				return nil, fmt.Errorf("flag provided but not defined: -%s; a flag of the test's own stands behind the package or -args", name)
+				return nil, fmt.Errorf(
+					"flag provided but not defined: -%s; a flag of the test's own stands behind the package or -args", name)
 			}
 			f.rest([]string{arg})
 			mayBeValue = !hasValue

@@ -140,7 +140,8 @@ func (e *Events) Close(passed bool, failedBuild string) error {
 // end makes the last event the end that the package has had.
 func (e *Events) end(passed bool, failedBuild string) {
 	var ev event
-	if json.Unmarshal(e.last, &ev) != nil || ev.Test != "" || ev.Action != "pass" && ev.Action != "fail" && ev.Action != "skip" {
+	if json.Unmarshal(e.last, &ev) != nil || ev.Test != "" || ev.Action != "pass" &&
+		ev.Action != "fail" && ev.Action != "skip" {
 		e.pass() // it is another
 		elapsed := time.Since(e.started).Round(time.Millisecond).Seconds()
 		ev = event{Time: time.Now().Format(time.RFC3339Nano), Package: e.pkg, Elapsed: &elapsed}
@@ -204,7 +205,8 @@ func (b *Build) Fail(pkg, message string) error {
 		b.Failed = pkg
 	}
 	for out := range strings.Lines("# " + pkg + "\n" + strings.TrimRight(message, "\n") + "\n") {
-		if _, err := b.W.Write(encode(event{ImportPath: pkg, Action: "build-output", Output: &out})); err != nil {
+		if _, err := b.W.Write(encode(event{ImportPath: pkg, Action: "build-output",
+			Output: &out})); err != nil {
 			return err
 		}
 	}

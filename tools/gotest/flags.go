@@ -54,26 +54,31 @@ var rows = []row{
 	{"blockprofile", file, text, false, "write a profile of blocked goroutines to `FILE`"},
 	{"blockprofilerate", binary, number, false, "one event in `N` nanoseconds of blocking is in it"},
 	{"count", binary, number, false, "run each test `N` times"},
-	{"cpu", binary, text, true, "run the tests with each of these values of GOMAXPROCS, such as `1,2,4`"},
+	{"cpu", binary, text, true,
+		"run the tests with each of these values of GOMAXPROCS, such as `1,2,4`"},
 	{"failfast", binary, yesNo, true, "run no more tests after one failed"},
 	{"fullpath", binary, yesNo, true, "show full file names in failures"},
 	{"list", binary, text, true, "list the tests that match `REGEXP`, and run none"},
 	{"memprofilerate", binary, number, false, "one allocation in `N` bytes is in the heap profile"},
 	{"mutexprofile", file, text, false, "write a profile of contended mutexes to `FILE`"},
 	{"mutexprofilefraction", binary, number, false, "one in `N` stacks is in it"},
-	{"outputdir", binary, text, true, "write profiles and the like to `DIR` (default: the current folder)"},
-	{"parallel", binary, number, true, "run at most `N` parallel tests of a package at once\n(default: the machine's processors)"},
+	{"outputdir", binary, text, true,
+		"write profiles and the like to `DIR` (default: the current folder)"},
+	{"parallel", binary, number, true,
+		"run at most `N` parallel tests of a package at once\n(default: the machine's processors)"},
 	{"run", binary, text, true, "run the tests that match `REGEXP`"},
 	{"short", binary, yesNo, true, "tell long tests to be short"},
 	{"shuffle", binary, text, false, "run the tests in a random order: on, off or a `SEED`"},
 	{"skip", binary, text, true, "do not run the tests that match `REGEXP`"},
-	{"timeout", binary, duration, true, "end a package's tests after `TIME`; 0 means never (default 10m)"},
+	{"timeout", binary, duration, true,
+		"end a package's tests after `TIME`; 0 means never (default 10m)"},
 	{"trace", file, text, false, "write an execution trace to `FILE`, for go tool trace"},
 	{"v", binary, verbosity, true, "show all that is printed, as it comes"},
 
 	{"cover", compile, yesNo, true, "say how much of the code was run"},
 	{"covermode", compile, text, true, "how that is counted: set, count or atomic (`MODE`)"},
-	{"coverpkg", compile, text, true, "of which packages (`PATTERNS`; default: the one that is tested)"},
+	{"coverpkg", compile, text, true,
+		"of which packages (`PATTERNS`; default: the one that is tested)"},
 	{"coverprofile", own, text, true, "write what was run to `FILE`, for go tool cover"},
 	{"vet", compile, text, true, "do go vet's checks of `LIST` as it builds (default off)"},
 
@@ -89,7 +94,8 @@ var rows = []row{
 	{"modcacherw", build, yesNo, true, "go build's -modcacherw"},
 	{"modfile", build, text, true, "go build's -modfile"},
 	{"overlay", build, text, true, "go build's -overlay"},
-	{"p", own, number, true, "build and test `N` packages at a time (default: this host's processors)"},
+	{"p", own, number, true,
+		"build and test `N` packages at a time (default: this host's processors)"},
 	{"pgo", build, text, true, "go build's -pgo"},
 	{"trimpath", build, yesNo, true, "go build's -trimpath"},
 	{"work", compile, yesNo, true, "go build's -work"},
@@ -102,13 +108,15 @@ var rows = []row{
 	{"fuzzminimizetime", refused, text, false, fuzzElsewhere},
 	{"fuzztime", refused, text, false, fuzzElsewhere},
 	{"gccgoflags", refused, text, false, "an image is built by Go's own compiler; leave it out"},
-	{"installsuffix", refused, text, false, "an image is built into a folder of its own; leave it out"},
+	{"installsuffix", refused, text, false,
+		"an image is built into a folder of its own; leave it out"},
 	{"linkshared", refused, yesNo, false, "an image has no shared libraries; leave it out"},
 	{"msan", refused, yesNo, false, "it needs cgo and the C compiler's runtime; leave it out"},
 	{"n", refused, yesNo, false, "it builds nothing that could boot; leave it out"},
 	{"pkgdir", refused, text, false, "an image is built into a folder of its own; leave it out"},
-	{"race", refused, yesNo, false, "the race detector needs cgo and a C library for an operating system; " +
-		"`go test -race` finds races in the same code"},
+	{"race", refused, yesNo, false,
+		"the race detector needs cgo and a C library for an operating system; " +
+			"`go test -race` finds races in the same code"},
 	{"toolexec", refused, text, false, "zf adds the kernel by it; leave it out"},
 }
 
@@ -146,7 +154,8 @@ func RegisterBuild(fs *flag.FlagSet, flags *[]string) {
 	for i := range rows {
 		r := &rows[i]
 		more := r.name == "C" || strings.HasPrefix(r.name, "cover") && r.use == compile
-		if (more || r.use == build || r.use == refused && r.name != "exec" && r.help != fuzzElsewhere) && fs.Lookup(r.name) == nil {
+		if (more || r.use == build || r.use == refused && r.name != "exec" && r.help != fuzzElsewhere) &&
+			fs.Lookup(r.name) == nil {
 			fs.Var(&goFlag{f, r, flags}, r.name, r.help)
 		}
 	}
@@ -247,7 +256,8 @@ func (f *Flags) Files() (names []string) {
 
 // ShowsPass reports whether what a package prints is shown if its tests pass.
 func (f *Flags) ShowsPass() bool {
-	return f.On("v") || f.Given("list") || slices.ContainsFunc(f.Binary, func(a string) bool { return a == "-h" || a == "-help" || a == "--help" })
+	return f.On("v") || f.Given("list") || slices.ContainsFunc(f.Binary,
+		func(a string) bool { return a == "-h" || a == "-help" || a == "--help" })
 }
 
 // Cacheable reports whether a result with these flags may be taken from the cache.

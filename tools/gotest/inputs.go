@@ -25,8 +25,10 @@ const tooNew = 2 * time.Second
 
 // Inputs says where the files are that the log of a test names.
 type Inputs struct {
-	Dir  string                                     // the working folder in which the test began, in the machine
-	Host func(path string) (onHost string, ok bool) // the path on this host of one in the machine, if it has one
+	// the working folder in which the test began, in the machine
+	Dir string
+	// the path on this host of one in the machine, if it has one
+	Host func(path string) (onHost string, ok bool)
 }
 
 // ID returns what the files of a log are now, in one word. If began is not zero, that is when
@@ -62,7 +64,8 @@ func (in Inputs) ID(log []byte, began time.Time) (string, error) {
 		fmt.Fprintf(h, "%s %s\n", op, name)
 		info, err := os.Stat(host)
 		writeInfo(h, info, err)
-		if err == nil && !began.IsZero() && info.Mode().IsRegular() && info.ModTime().After(began.Add(-tooNew)) {
+		if err == nil && !began.IsZero() && info.Mode().IsRegular() &&
+			info.ModTime().After(began.Add(-tooNew)) {
 			return "", fmt.Errorf("%s has been changed as the test ran, or just before", host)
 		}
 		if op != "open" {

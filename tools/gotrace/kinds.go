@@ -42,7 +42,8 @@ const NoThread = 1<<64 - 1
 // MaxBatch is how long a batch of ours gets. Go takes 64 KiB.
 const MaxBatch = 32 << 10
 
-// firstTimed is the first of the events that are in a thread's batches; arguments is how many numbers each has.
+// firstTimed is the first of the events that are in a thread's batches; arguments is how many
+// numbers each has.
 const (
 	firstTimed = 9
 	arguments  = "3314342311334311431232223221222534453345"
@@ -62,7 +63,8 @@ func AppendBatch(b []byte, generation, thread, at uint64, data []byte) []byte {
 	return append(AppendEvent(b, Batch, generation, thread, at, uint64(len(data))), data...)
 }
 
-// Whole returns the part of a batch's data that is whole events: a thread may have died while it wrote one.
+// Whole returns the part of a batch's data that is whole events: a thread may have died while it
+// wrote one.
 func Whole(data []byte) []byte {
 	if len(data) == 0 {
 		return nil

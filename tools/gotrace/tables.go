@@ -35,7 +35,8 @@ type Frame struct {
 
 // NewTables returns empty tables. Strings get numbers behind last.
 func NewTables(last uint64) *Tables {
-	return &Tables{strings: map[string]uint64{}, last: last, places: map[place]uint64{}, pcs: map[uint64]bool{}, stacks: map[string]uint64{}}
+	return &Tables{strings: map[string]uint64{}, last: last, places: map[place]uint64{},
+		pcs: map[uint64]bool{}, stacks: map[string]uint64{}}
 }
 
 // Text returns the number of a string.
@@ -66,7 +67,8 @@ func (t *Tables) Stack(frames []Frame) uint64 {
 	return n
 }
 
-// PutStack adds a stack that has a number already. Of the tables that Stack numbers there must be none.
+// PutStack adds a stack that has a number already. Of the tables that Stack numbers there must be
+// none.
 func (t *Tables) PutStack(number uint64, frames []Frame) {
 	t.put(number, len(frames), t.encode(frames))
 }

@@ -66,7 +66,8 @@ func ReadHeap(data []byte) (*Heap, error) {
 		h.Sites = append(h.Sites, s)
 	}
 	if r.Bad || len(r.Data) > 0 {
-		return nil, errors.New("the heap profile is damaged: it ends in the middle, or has bytes behind its end")
+		return nil, errors.New(
+			"the heap profile is damaged: it ends in the middle, or has bytes behind its end")
 	}
 	return h, nil
 }
@@ -83,7 +84,8 @@ func (h *Heap) Collected() bool {
 
 // AsOf says as of when the profile is, and what the garbage collector did not know yet.
 func (h *Heap) AsOf() string {
-	at := fmt.Sprintf("as of %.6f s after the boot, at the end of all that was allocated", h.Now.Seconds())
+	at := fmt.Sprintf("as of %.6f s after the boot, at the end of all that was allocated",
+		h.Now.Seconds())
 	if !h.Collected() {
 		return at + "; no garbage collection was done by then, so garbage is in use here"
 	}
@@ -92,7 +94,8 @@ func (h *Heap) AsOf() string {
 		n, b := scale(s.Since.Allocs, s.Since.Allocs*s.Size, h.Rate)
 		objects, size = objects+n, size+b
 	}
-	return fmt.Sprintf("%s; %d objects of %d bytes in all have come since the last garbage collection, garbage among them: label %s=%s", at, objects, size, sinceKey, sinceGC)
+	return fmt.Sprintf(
+		"%s; %d objects of %d bytes in all have come since the last garbage collection, garbage among them: label %s=%s", at, objects, size, sinceKey, sinceGC)
 }
 
 // The label of samples that have come since the last garbage collection.

@@ -53,8 +53,9 @@ type jsonSnapshot struct {
 func (s *Snapshot) JSON(w io.Writer) error {
 	j := jsonSnapshot{
 		Version: 1, Reason: s.Reason, BuildID: s.BuildID, TimeNS: s.Now.Nanoseconds(),
-		Boot: s.Boot.UTC().Format("2006-01-02T15:04:05.999999999Z"), Events: s.Events, Overflow: s.Overflow,
-		Kinds: []Stats{}, Open: []jsonThing{}, Doubles: []jsonThing{}, Log: []jsonThing{},
+		Boot: s.Boot.UTC().Format("2006-01-02T15:04:05.999999999Z"), Events: s.Events,
+		Overflow: s.Overflow,
+		Kinds:    []Stats{}, Open: []jsonThing{}, Doubles: []jsonThing{}, Log: []jsonThing{},
 		Stacks: map[uint32]jsonStack{},
 	}
 	for _, k := range s.Kinds {

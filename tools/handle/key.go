@@ -27,7 +27,8 @@ func (s *Snapshot) ParseKey(text string) (Key, error) {
 		}
 		key, err := strconv.ParseUint(rest, 0, 64)
 		if err != nil {
-			return Key{}, fmt.Errorf("%q: want a number behind the colon, such as %s:7 or %s:0x1000", text, name, name)
+			return Key{}, fmt.Errorf("%q: want a number behind the colon, such as %s:7 or %s:0x1000",
+				text, name, name)
 		}
 		return Key{k.ID, key}, nil
 	}

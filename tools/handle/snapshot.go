@@ -168,7 +168,8 @@ func Read(data []byte) (*Snapshot, error) {
 	}
 	image := r.Bytes()
 	if r.Bad {
-		return nil, errors.New("the snapshot is damaged: it ends in the middle, or its numbers do not fit each other")
+		return nil, errors.New(
+			"the snapshot is damaged: it ends in the middle, or its numbers do not fit each other")
 	}
 	var err error
 	if s.Stacks, err = depot.Read(image); err != nil {

@@ -70,7 +70,8 @@ func (s *Snapshot) head(p *printer) {
 // table tells the sums of all kinds.
 func (s *Snapshot) table(p *printer) {
 	p.line("")
-	p.line("%-16s %8s %8s %9s %9s %7s %10s", "kind", "open", "most", "opened", "closed", "doubles", "size")
+	p.line("%-16s %8s %8s %9s %9s %7s %10s", "kind", "open", "most", "opened", "closed",
+		"doubles", "size")
 	for _, k := range s.Kinds {
 		if !p.o.Wants(k.Name) || k.Opens+k.Strays == 0 {
 			continue
@@ -79,7 +80,8 @@ func (s *Snapshot) table(p *printer) {
 		if HasBytes(k.ID) {
 			size = SizeOf(k.Bytes)
 		}
-		p.line("%s %8d %9d %9d %7d %10s", first(k.Name, 8, k.Open), k.Most, k.Opens, k.Closes, k.Doubles, size)
+		p.line("%s %8d %9d %9d %7d %10s", first(k.Name, 8, k.Open), k.Most, k.Opens, k.Closes,
+			k.Doubles, size)
 	}
 }
 
@@ -281,7 +283,8 @@ func KeyName(kind, key uint64) string {
 
 // fileKind is what a descriptor is open on: a File constant of kernel/observe/handle.
 func fileKind(n uint64) string {
-	names := []string{1: "terminal", "file", "device", "pipe, read", "pipe, write", "named pipe", "event counter", "epoll", "socket",
+	names := []string{1: "terminal", "file", "device", "pipe, read", "pipe, write", "named pipe",
+		"event counter", "epoll", "socket",
 		"inotify", "timer", "signals", "process"}
 	if n > 0 && n < uint64(len(names)) {
 		return names[n]

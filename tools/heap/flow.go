@@ -121,7 +121,8 @@ func (h *Heap) claim(slot uint32, off uint64, t godwarf.Type, count uint64, know
 		return
 	}
 	h.seen[at] = true
-	h.said[slot] = append(h.said[slot], claim{t: t, off: off, count: count, size: size * count, known: known})
+	h.said[slot] = append(h.said[slot], claim{t: t, off: off, count: count, size: size * count,
+		known: known})
 	h.queue = append(h.queue, at)
 }
 
@@ -219,7 +220,8 @@ func (h *Heap) iface(u godwarf.Type, tab, data uint64, depth int) {
 	if tab < pageSize || data < pageSize {
 		return
 	}
-	if s, ok := u.(*godwarf.StructType); ok && !strings.HasSuffix(cmp.Or(s.StructName, s.Name), "eface") {
+	if s, ok := u.(*godwarf.StructType); ok && !strings.HasSuffix(cmp.Or(s.StructName,
+		s.Name), "eface") {
 		off := uint64(8)
 		if o, _, err := inspect.Field(h.named("internal/abi.ITab"), "Type"); err == nil {
 			off = o

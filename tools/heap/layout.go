@@ -43,8 +43,10 @@ func readLayout(path string, bias uint64) (*layout, error) {
 	}
 	defer f.Close()
 	l := &layout{
-		types: map[string]dwarf.Offset{}, runtime: map[uint64]dwarf.Offset{}, variables: map[string]dwarf.Offset{},
-		functions: map[string]dwarf.Offset{}, at: map[string]symbolAt{}, cache: map[dwarf.Offset]godwarf.Type{}, bias: bias,
+		types: map[string]dwarf.Offset{}, runtime: map[uint64]dwarf.Offset{},
+		variables: map[string]dwarf.Offset{},
+		functions: map[string]dwarf.Offset{}, at: map[string]symbolAt{},
+		cache: map[dwarf.Offset]godwarf.Type{}, bias: bias,
 	}
 	if l.data, err = f.DWARF(); err != nil {
 		return nil, fmt.Errorf("%s: its debug information: %w", path, err)
@@ -166,8 +168,8 @@ func (r *record) word(path string) uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// pointersOf reads the slice of pointers that is a field of a record, or the record itself: so many things of a
-// kind, most at most.
+// pointersOf reads the slice of pointers that is a field of a record, or the record itself: so many
+// things of a kind, most at most.
 func (h *Heap) pointersOf(r *record, path, kind string, most uint64) (all []uint64, err error) {
 	if r.err != nil {
 		return nil, r.err

@@ -190,7 +190,8 @@ func notInHeap(t godwarf.Type, depth int) bool {
 	switch u := inspect.Plain(t).(type) {
 	case *godwarf.StructType:
 		for _, m := range u.Field {
-			if _, pointer := inspect.Plain(m.Type).(*godwarf.PtrType); !pointer && notInHeap(m.Type, depth+1) {
+			if _, pointer := inspect.Plain(m.Type).(*godwarf.PtrType); !pointer &&
+				notInHeap(m.Type, depth+1) {
 				return true
 			}
 		}

@@ -46,8 +46,10 @@ func (h *Heap) rtype(addr uint64) (*rtype, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	if t.size < 8 && t.ptr > 0 || t.size == 0 || t.ptr > t.size || t.ptr%8 != 0 || t.size > maxSpanBytes {
-		return nil, fmt.Errorf("the core is corrupt: a type at %#x has %d bytes, %d with pointers", addr, t.size, t.ptr)
+	if t.size < 8 && t.ptr > 0 || t.size == 0 || t.ptr > t.size || t.ptr%8 != 0 ||
+		t.size > maxSpanBytes {
+		return nil, fmt.Errorf("the core is corrupt: a type at %#x has %d bytes, %d with pointers", addr,
+			t.size, t.ptr)
 	}
 	if flags&maskOnDemand != 0 {
 		if p, err := h.load(data); err == nil {

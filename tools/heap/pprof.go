@@ -17,7 +17,8 @@ const maxProfileDepth = 64
 func (h *Heap) Profile() *profile.Profile {
 	h.Types()
 	p := &profile.Profile{
-		SampleType:        []*profile.ValueType{{Type: "objects", Unit: "count"}, {Type: "space", Unit: "bytes"}},
+		SampleType: []*profile.ValueType{{Type: "objects", Unit: "count"},
+			{Type: "space", Unit: "bytes"}},
 		DefaultSampleType: "space",
 		PeriodType:        &profile.ValueType{Type: "space", Unit: "bytes"}, Period: 1,
 	}

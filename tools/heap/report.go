@@ -98,7 +98,8 @@ func (h *Heap) holder(v uint32) Holder {
 		return Holder{Name: h.roots[node-1].Name, Holds: h.holds()[v]}
 	}
 	s, _ := h.spanOf(slot)
-	return Holder{Address: inspect.Hex(h.address(slot)), Name: h.typeOf(slot), Bytes: s.elem, Holds: h.holds()[v]}
+	return Holder{Address: inspect.Hex(h.address(slot)), Name: h.typeOf(slot), Bytes: s.elem,
+		Holds: h.holds()[v]}
 }
 
 // Object is one object, and who points to it. Host.
@@ -132,7 +133,8 @@ func (h *Heap) Object(addr uint64) (*Object, error) {
 		}
 		k, _ := h.slot(n)
 		ks, _ := h.spanOf(k)
-		return Holder{Address: inspect.Hex(h.address(k)), Name: h.typeOf(k) + " (unreachable)", Bytes: ks.elem}
+		return Holder{Address: inspect.Hex(h.address(k)), Name: h.typeOf(k) + " (unreachable)",
+			Bytes: ks.elem}
 	}
 	back := map[uint32]uint32{} // node -> the one through which the shortest way comes
 	if v := h.number[node]; v != 0 {
@@ -169,7 +171,8 @@ func (h *Heap) Object(addr uint64) (*Object, error) {
 
 // Summary says how much there is. Host.
 func (h *Heap) Summary() string {
-	s := fmt.Sprintf("%d bytes in %d objects, of them %d bytes in %d unreachable and not swept yet; the runtime counts %d bytes",
+	s := fmt.Sprintf(
+		"%d bytes in %d objects, of them %d bytes in %d unreachable and not swept yet; the runtime counts %d bytes",
 		h.Bytes, h.Objects, h.Bytes-h.ReachableBytes, h.Objects-h.ReachableObjects, h.RuntimeBytes)
 	for _, n := range h.Notes {
 		s += "\n" + n
@@ -191,7 +194,8 @@ func (h *Heap) WriteRows(w io.Writer, n int) error {
 		if r.Unreachable {
 			name += " (unreachable)"
 		}
-		if _, err := fmt.Fprintf(w, "%12d %5.1f%% %10d  %s\n", r.Bytes, 100*float64(r.Bytes)/float64(max(h.Bytes, 1)), r.Count, name); err != nil {
+		if _, err := fmt.Fprintf(w, "%12d %5.1f%% %10d  %s\n", r.Bytes,
+			100*float64(r.Bytes)/float64(max(h.Bytes, 1)), r.Count, name); err != nil {
 			return err
 		}
 	}
@@ -203,7 +207,8 @@ func (h *Heap) WriteHolders(w io.Writer, n int) error {
 	fmt.Fprintln(w, h.Summary())
 	fmt.Fprintf(w, "\n%12s %6s %12s  %s\n", "holds", "share", "own bytes", "what")
 	for _, x := range h.Holders(n) {
-		if _, err := fmt.Fprintf(w, "%12d %5.1f%% %12d  %s\n", x.Holds, 100*float64(x.Holds)/float64(max(h.Bytes, 1)), x.Bytes, x.line()); err != nil {
+		if _, err := fmt.Fprintf(w, "%12d %5.1f%% %12d  %s\n", x.Holds,
+			100*float64(x.Holds)/float64(max(h.Bytes, 1)), x.Bytes, x.line()); err != nil {
 			return err
 		}
 	}
@@ -223,7 +228,8 @@ func (x Holder) line() string {
 
 // Write shows an object. Host.
 func (o *Object) Write(w io.Writer) error {
-	fmt.Fprintf(w, "%#x: %s, %d bytes; without it %d bytes would be free\n", uint64(o.Address), terminal.Clean(o.Type), o.Bytes, o.Holds)
+	fmt.Fprintf(w, "%#x: %s, %d bytes; without it %d bytes would be free\n", uint64(o.Address),
+		terminal.Clean(o.Type), o.Bytes, o.Holds)
 	if o.Reachable {
 		fmt.Fprintln(w, "\nfrom a root:")
 	} else {
@@ -251,8 +257,9 @@ func (h *Heap) WriteJSON(w io.Writer) error {
 	e.SetEscapeHTML(false)
 	rows := h.Rows()
 	if err := e.Encode(map[string]any{
-		"bytes": h.Bytes, "objects": h.Objects, "reachable_bytes": h.ReachableBytes, "reachable_objects": h.ReachableObjects,
-		"runtime_bytes": h.RuntimeBytes, "notes": h.Notes,
+		"bytes": h.Bytes, "objects": h.Objects, "reachable_bytes": h.ReachableBytes,
+		"reachable_objects": h.ReachableObjects,
+		"runtime_bytes":     h.RuntimeBytes, "notes": h.Notes,
 	}); err != nil {
 		return err
 	}

@@ -94,7 +94,8 @@ func (h *Heap) packageVariables() error {
 				return r.err
 			}
 			if to < from || to-from > maxSection || bitCount > (to-from)/8+1 {
-				return fmt.Errorf("the core is corrupt: variables lie from %#x to %#x, with %d bits", from, to, bitCount)
+				return fmt.Errorf("the core is corrupt: variables lie from %#x to %#x, with %d bits", from,
+					to, bitCount)
 			}
 			b, mask := make([]byte, to-from), make([]byte, (bitCount+7)/8)
 			if err := h.readPages(b, from); err != nil {
@@ -215,7 +216,9 @@ func (h *Heap) goroutine(r *record, byID map[int64]*proc.G) (s stack, err error)
 	}
 	b := make([]byte, s.hi-from)
 	if err := h.readPages(b, from); err != nil {
-		h.Notes = append(h.Notes, fmt.Sprintf("the stack of goroutine %d is not in the core: what only it holds counts as unreachable", id))
+		h.Notes = append(h.Notes,
+			fmt.Sprintf(
+				"the stack of goroutine %d is not in the core: what only it holds counts as unreachable", id))
 		return s, nil
 	}
 	root := Root{Kind: "goroutine", Name: name}
@@ -254,8 +257,8 @@ func (h *Heap) thread(t proc.Thread, known []stack) {
 	}
 	sp := regs.SP()
 	if !slices.ContainsFunc(known, func(s stack) bool { return s.has(sp) }) {
-		// On a signal's stack lie the registers of what it has interrupted. Past the end of a stack lies what
-		// is none.
+		// On a signal's stack lie the registers of what it has interrupted. Past the end of a stack lies
+		// what is none.
 		for at, end := sp&^7, min(sp+systemStack, h.endOfStack(sp)); at < end; at += 8 {
 			w, err := h.load(at)
 			if err != nil {
@@ -267,8 +270,8 @@ func (h *Heap) thread(t proc.Thread, known []stack) {
 	h.root(root)
 }
 
-// endOfStack returns where the stack of a thread ends that has the address: that of its g0, or the one for signals.
-// It is the end of memory if none has.
+// endOfStack returns where the stack of a thread ends that has the address: that of its g0, or the
+// one for signals. It is the end of memory if none has.
 func (h *Heap) endOfStack(sp uint64) uint64 {
 	first := h.variable("runtime.allm")
 	if first.err != nil || len(first.b) < 8 {
@@ -335,11 +338,13 @@ func (h *Heap) locals(g *proc.G, frames []proc.Stackframe, from uint64, b []byte
 		vars = append(vars, args...)
 	}
 	for _, v := range vars {
-		if v.Unreadable != nil || v.DwarfType == nil || v.Addr < from || v.Flags&proc.VariableFakeAddress != 0 {
+		if v.Unreadable != nil || v.DwarfType == nil || v.Addr < from ||
+			v.Flags&proc.VariableFakeAddress != 0 {
 			continue
 		}
 		size := v.DwarfType.Size()
-		if off := v.Addr - from; size > 0 && uint64(size) <= uint64(len(b)) && off <= uint64(len(b))-uint64(size) {
+		if off := v.Addr - from; size > 0 && uint64(size) <= uint64(len(b)) &&
+			off <= uint64(len(b))-uint64(size) {
 			all = append(all, typed{v.DwarfType, b[off : off+uint64(size)]})
 		}
 	}
@@ -357,7 +362,8 @@ const (
 // pointers hold what they point to, though not the object.
 func (h *Heap) allSpecials() error {
 	special := h.named("runtime.special")
-	final, cleanup, weak := Root{Kind: "special", Name: "finalizers"}, Root{Kind: "special", Name: "cleanups"}, Root{Kind: "special", Name: "weak pointers"}
+	final, cleanup, weak := Root{Kind: "special", Name: "finalizers"},
+		Root{Kind: "special", Name: "cleanups"}, Root{Kind: "special", Name: "weak pointers"}
 	seen := 0
 	for i := range h.spans {
 		s := &h.spans[i]

@@ -91,7 +91,8 @@ func open(p *inspect.Program, image string, mem proc.MemoryReader) (h *Heap, err
 		return nil, err
 	}
 	h = &Heap{layout: l, target: t, mem: mem, pages: map[uint64]uint32{}, masks: map[uint64]*rtype{}}
-	for _, step := range []func() error{h.readClasses, h.readModules, h.readSpans, h.readStats, h.readContents, h.readRoots, h.link} {
+	for _, step := range []func() error{h.readClasses, h.readModules, h.readSpans, h.readStats,
+		h.readContents, h.readRoots, h.link} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -115,7 +116,8 @@ func (h *Heap) readClasses() error {
 		}
 	}
 	if len(h.classes) < 2 || !slices.IsSorted(h.classes) {
-		return errors.New("the ELF file has no table of the runtime's size classes; this zf knows Go 1.25 to 1.27")
+		return errors.New(
+			"the ELF file has no table of the runtime's size classes; this zf knows Go 1.25 to 1.27")
 	}
 	if t := h.named("runtime.spanInlineMarkBits"); t != nil {
 		h.inlineBits = uint64(t.Size())
@@ -152,9 +154,11 @@ func (h *Heap) readSpan(r *record, heapGen uint32) error {
 	}
 	class := r.word("spanclass")
 	s := span{
-		start: r.word("startAddr"), pages: r.word("npages"), elem: r.word("elemsize"), count: r.word("nelems"),
-		noscan: class&1 != 0, small: class>>1 != 0, largeType: r.word("largeType"), specials: r.word("specials"),
-		arena: r.has("isUserArenaChunk") && r.word("isUserArenaChunk") != 0, first: h.slots,
+		start: r.word("startAddr"), pages: r.word("npages"), elem: r.word("elemsize"),
+		count:  r.word("nelems"),
+		noscan: class&1 != 0, small: class>>1 != 0, largeType: r.word("largeType"),
+		specials: r.word("specials"),
+		arena:    r.has("isUserArenaChunk") && r.word("isUserArenaChunk") != 0, first: h.slots,
 	}
 	free, bitsAt, allocated := r.word("freeindex"), r.word("allocBits"), r.word("allocCount")
 	gen, before := uint32(r.word("sweepgen")), r.word("allocCountBeforeCache")
@@ -165,10 +169,12 @@ func (h *Heap) readSpan(r *record, heapGen uint32) error {
 		return nil // being made
 	}
 	h.total += s.pages
-	if s.pages == 0 || h.total > maxSpanBytes/pageSize || s.elem == 0 || s.elem%8 != 0 || s.count == 0 ||
+	if s.pages == 0 || h.total > maxSpanBytes/pageSize || s.elem == 0 || s.elem%8 != 0 ||
+		s.count == 0 ||
 		s.count > s.pages*pageSize/8 || s.elem > s.pages*pageSize || s.count*s.elem > s.pages*pageSize ||
 		uint64(h.slots)+s.count > maxSlots || s.start%pageSize != 0 {
-		return fmt.Errorf("the core is corrupt: a span at %#x has %d pages and %d objects of %d bytes", s.start, s.pages, s.count, s.elem)
+		return fmt.Errorf("the core is corrupt: a span at %#x has %d pages and %d objects of %d bytes",
+			s.start, s.pages, s.count, s.elem)
 	}
 	s.alloc = make([]byte, (s.count+7)/8)
 	if err := h.read(s.alloc, bitsAt); err != nil {

@@ -49,8 +49,9 @@ var (
 // BuildOptions says what to build. The zero value of each field but Package is
 // useful.
 type BuildOptions struct {
-	Package string   // import path or folder, as for go build, or PATH@VERSION, as for go run
-	Output  string   // file to write; [DefaultOutput] in Dir if "", in that folder if it is one; see [Build]
+	Package string // import path or folder, as for go build, or PATH@VERSION, as for go run
+	// file to write; [DefaultOutput] in Dir if "", in that folder if it is one; see [Build]
+	Output  string
 	Dir     string   // folder that Package and Output are relative to; "" means the current one
 	Env     []string // environment of the go command; nil means that of this process
 	Loaders Loaders  // 0 means [AllLoaders]
@@ -96,8 +97,9 @@ type BuildOptions struct {
 	// buildjson). With Test.
 	Events io.Writer
 
-	goflags     []string // the flags in GOFLAGS
-	ldflags     string   // the linker's flags of GOFLAGS and LDFlags, without those of dropSymbols and dropDWARF
+	goflags []string // the flags in GOFLAGS
+	// the linker's flags of GOFLAGS and LDFlags, without those of dropSymbols and dropDWARF
+	ldflags     string
 	dropSymbols bool     // -ldflags=-s
 	dropDWARF   bool     // -ldflags=-w
 	own         []string // the kernel's packages, if the program imports it
@@ -359,7 +361,8 @@ func (o *BuildOptions) goError(ctx context.Context, err, other error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, exec.ErrNotFound):
-		return fmt.Errorf("%w: install Go 1.26 or newer from https://go.dev/dl and put it into PATH", ErrNoGo)
+		return fmt.Errorf("%w: install Go 1.26 or newer from https://go.dev/dl and put it into PATH",
+			ErrNoGo)
 	}
 	return other
 }

@@ -58,7 +58,8 @@ func (o *BuildOptions) check(ctx context.Context) (importPath string, err error)
 	if err := o.settleFlags(pkgs, root); err != nil {
 		return "", err
 	}
-	if !o.inGOFLAGS("gcflags") && o.profile == "" && !o.covers() { // which may be for packages that are named
+	// which may be for packages that are named
+	if !o.inGOFLAGS("gcflags") && o.profile == "" && !o.covers() {
 		o.standard = standardImports(pkgs)
 	}
 	if !root.Standard {
@@ -66,7 +67,9 @@ func (o *BuildOptions) check(ctx context.Context) (importPath string, err error)
 			fmt.Fprintln(o.Stderr, "note:", hint)
 		}
 	}
-	if o.Test && !slices.ContainsFunc(pkgs, func(p listed) bool { return p.ImportPath == root.ImportPath+".test" }) {
+	if o.Test &&
+		!slices.ContainsFunc(pkgs,
+			func(p listed) bool { return p.ImportPath == root.ImportPath+".test" }) {
 		return "", fmt.Errorf("%w: %s", ErrNoTests, o.Package)
 	}
 	o.missing = []string{o.KernelPackage}
@@ -86,7 +89,8 @@ func (o *BuildOptions) check(ctx context.Context) (importPath string, err error)
 			o.usesModule = true
 		}
 		// The test binary's variant of a package, "p [q.test]".
-		if o.Test && variant != "" && strings.HasPrefix(o.KernelPackage, modulePath) && o.kernelImports(ctx, name) {
+		if o.Test && variant != "" && strings.HasPrefix(o.KernelPackage, modulePath) &&
+			o.kernelImports(ctx, name) {
 			return "", fmt.Errorf("%w: run `go test %s`", ErrKernelTest, o.Package)
 		}
 	}
@@ -118,7 +122,8 @@ func (o *BuildOptions) checkListed(ctx context.Context, pkgs []listed) (*listed,
 	broken := false
 	for i, p := range pkgs {
 		// With -test, test binaries and their variants of packages are listed too.
-		if !p.DepOnly && p.ForTest == "" && !(o.Test && p.Name == "main" && strings.HasSuffix(p.ImportPath, ".test")) {
+		if !p.DepOnly && p.ForTest == "" && !(o.Test && p.Name == "main" &&
+			strings.HasSuffix(p.ImportPath, ".test")) {
 			roots = append(roots, &pkgs[i])
 		}
 		broken = broken || p.Error != nil
@@ -138,15 +143,19 @@ func (o *BuildOptions) checkListed(ctx context.Context, pkgs []listed) (*listed,
 	root := roots[0]
 	switch {
 	case root.Error != nil && root.missing() && o.Folder != "":
-		return nil, fmt.Errorf("%w: %s: %s; the folder is %s", ErrNoPackage, o.Package, strings.TrimSpace(root.Error.Err), o.Folder)
+		return nil, fmt.Errorf("%w: %s: %s; the folder is %s", ErrNoPackage, o.Package,
+			strings.TrimSpace(root.Error.Err), o.Folder)
 	case root.Error != nil && root.missing():
 		return nil, fmt.Errorf("%w: %s: %s", ErrNoPackage, o.Package, strings.TrimSpace(root.Error.Err))
 	case root.Error != nil && strings.HasPrefix(root.Error.Err, "no Go files in "):
-		return nil, fmt.Errorf("%w %s: %s; name a folder with a package main", ErrLoad, o.Package, strings.TrimSpace(root.Error.Err))
+		return nil, fmt.Errorf("%w %s: %s; name a folder with a package main", ErrLoad, o.Package,
+			strings.TrimSpace(root.Error.Err))
 	case root.Error != nil:
-		return nil, fmt.Errorf("%w %s%s", ErrLoad, o.Package, goSaid([]byte(root.Error.Err), errors.New("unknown error")))
+		return nil, fmt.Errorf("%w %s%s", ErrLoad, o.Package,
+			goSaid([]byte(root.Error.Err), errors.New("unknown error")))
 	case root.Name != "main" && !o.Test:
-		return nil, fmt.Errorf("%w: %s is package %s; name a folder with a package main", ErrNotMain, o.Package, root.Name)
+		return nil, fmt.Errorf("%w: %s is package %s; name a folder with a package main", ErrNotMain,
+			o.Package, root.Name)
 	}
 	return root, nil
 }
@@ -180,7 +189,8 @@ func (o *BuildOptions) checkEnvironment(ctx context.Context) error {
 	// The go command lists what differs from the default; what was set to the
 	// host's own value is in the environment alone.
 	for _, kv := range o.Env {
-		if k, v, ok := strings.Cut(kv, "="); ok && v != "" && (k == "GOOS" || k == "GOARCH" || k == "CGO_ENABLED") {
+		if k, v, ok := strings.Cut(kv, "="); ok && v != "" &&
+			(k == "GOOS" || k == "GOARCH" || k == "CGO_ENABLED") {
 			changed[k] = v
 		}
 	}
@@ -188,7 +198,8 @@ func (o *BuildOptions) checkEnvironment(ctx context.Context) error {
 		return fmt.Errorf("%w: GOARCH=%s is set, images are for amd64; unset GOARCH", ErrTarget, v)
 	}
 	if v := changed["GOOS"]; v != "" && v != "linux" {
-		return fmt.Errorf("%w: GOOS=%s is set, images are built for linux, whose system calls the kernel speaks; unset GOOS", ErrTarget, v)
+		return fmt.Errorf(
+			"%w: GOOS=%s is set, images are built for linux, whose system calls the kernel speaks; unset GOOS", ErrTarget, v)
 	}
 	if changed["CGO_ENABLED"] == "1" {
 		return fmt.Errorf("%w: CGO_ENABLED=1 is set; unset it", ErrCgo)
@@ -233,7 +244,8 @@ type listed struct {
 // be read. The go command has no code for it but its words; where they change, the
 // error is the general one.
 func (p *listed) missing() bool {
-	for _, s := range []string{"not found", "no such file", "is not in std", "no required module provides", "cannot find", "malformed import path"} {
+	for _, s := range []string{"not found", "no such file", "is not in std",
+		"no required module provides", "cannot find", "malformed import path"} {
 		if strings.Contains(p.Error.Err, s) {
 			return true
 		}
@@ -243,7 +255,8 @@ func (p *listed) missing() bool {
 
 // list returns the package and all it imports, with their errors.
 func (o *BuildOptions) list(ctx context.Context, cgo string) ([]listed, error) {
-	args := []string{"list", "-e", "-deps", "-json=ImportPath,Name,Standard,DepOnly,ForTest,Dir,GoFiles,CgoFiles,Imports,Module,Error"}
+	args := []string{"list", "-e", "-deps",
+		"-json=ImportPath,Name,Standard,DepOnly,ForTest,Dir,GoFiles,CgoFiles,Imports,Module,Error"}
 	if o.Test {
 		args = append(args, "-test")
 	}
@@ -256,9 +269,11 @@ func (o *BuildOptions) list(ctx context.Context, cgo string) ([]listed, error) {
 	cmd.Stdout, cmd.Stderr = &out, &msg
 	if err := cmd.Run(); err != nil {
 		if bytes.Contains(msg.Bytes(), []byte("go.mod file not found")) {
-			return nil, fmt.Errorf("%w %s: no go.mod in this folder or above; change to the folder of a module, or make one: go mod init NAME", ErrLoad, o.Package)
+			return nil, fmt.Errorf(
+				"%w %s: no go.mod in this folder or above; change to the folder of a module, or make one: go mod init NAME", ErrLoad, o.Package)
 		}
-		return nil, o.goError(ctx, err, fmt.Errorf("%w %s%s", ErrLoad, o.Package, goSaid(msg.Bytes(), err)))
+		return nil, o.goError(ctx, err, fmt.Errorf("%w %s%s", ErrLoad, o.Package,
+			goSaid(msg.Bytes(), err)))
 	}
 	var pkgs []listed
 	for d := json.NewDecoder(&out); ; {

@@ -51,7 +51,8 @@ func Companion(ctx context.Context, pkg string, building func()) (string, error)
 		args[1] += version
 		env += cache
 	default:
-		return "", fmt.Errorf("%w: %s is not beside zf, and where its source is is not known; set %s to the folder of module %s",
+		return "", fmt.Errorf(
+			"%w: %s is not beside zf, and where its source is is not known; set %s to the folder of module %s",
 			ErrNoCompanion, name, SourceEnv, modulePath)
 	}
 	built := filepath.Join(cache, name)
@@ -67,7 +68,8 @@ func Companion(ctx context.Context, pkg string, building func()) (string, error)
 	var msg bytes.Buffer
 	cmd.Stderr = &msg
 	if err := cmd.Run(); err != nil {
-		return "", o.goError(ctx, err, fmt.Errorf("%w: %s cannot be built%s", ErrNoCompanion, name, goSaid(msg.Bytes(), err)))
+		return "", o.goError(ctx, err, fmt.Errorf("%w: %s cannot be built%s", ErrNoCompanion, name,
+			goSaid(msg.Bytes(), err)))
 	}
 	return built, nil
 }

@@ -25,7 +25,8 @@ func (o *BuildOptions) fetch(ctx context.Context) (cleanup func(), err error) {
 		return func() {}, nil
 	}
 	if name == "" || version == "" || strings.HasPrefix(name, "-") {
-		return nil, fmt.Errorf("%w: %s; want PATH@VERSION, such as example.com/cmd@latest", ErrNoPackage, o.Package)
+		return nil, fmt.Errorf("%w: %s; want PATH@VERSION, such as example.com/cmd@latest",
+			ErrNoPackage, o.Package)
 	}
 	tmp, err := os.MkdirTemp("", "zf-fetch-")
 	if err != nil {
@@ -37,7 +38,8 @@ func (o *BuildOptions) fetch(ctx context.Context) (cleanup func(), err error) {
 			remove()
 		}
 	}()
-	if err := os.WriteFile(filepath.Join(tmp, "go.mod"), []byte("module zeroframe.invalid/fetch\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(tmp, "go.mod"), []byte("module zeroframe.invalid/fetch\n"),
+		0o644); err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrOutput, err)
 	}
 	// The output stays relative to where the user is.
@@ -60,7 +62,8 @@ func (o *BuildOptions) fetch(ctx context.Context) (cleanup func(), err error) {
 	var msg bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &msg, &msg
 	if err := cmd.Run(); err != nil {
-		return nil, o.goError(ctx, err, fmt.Errorf("%w: %s%s", ErrNoPackage, given, goSaid(msg.Bytes(), errors.New("go get failed"))))
+		return nil, o.goError(ctx, err, fmt.Errorf("%w: %s%s", ErrNoPackage, given,
+			goSaid(msg.Bytes(), errors.New("go get failed"))))
 	}
 	return remove, nil
 }

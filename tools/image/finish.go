@@ -120,7 +120,8 @@ func (l *layout) linkerNotes(file []byte) (start, end uint64, err error) {
 		l.notePart = i
 	}
 	if l.notePart < 0 {
-		return 0, 0, fmt.Errorf("%w: no PT_NOTE, so no build ID; link without -buildid= and -B none", ErrLayout)
+		return 0, 0,
+			fmt.Errorf("%w: no PT_NOTE, so no build ID; link without -buildid= and -B none", ErrLayout)
 	}
 	p := l.progs[l.notePart]
 	if p.Off > pageSize || p.Filesz > pageSize-p.Off || p.Vaddr-p.Off != l.bias {
@@ -136,7 +137,8 @@ func (l *layout) linkerNotes(file []byte) (start, end uint64, err error) {
 	}
 	second, ok := parseNote(page[p.Off+first.size:])
 	if !ok || second.owner != "GNU" || second.typ != noteGNUBuildID {
-		return 0, 0, fmt.Errorf("%w: no GNU build ID directly behind Go's; link with Go 1.24 or newer and without -B none", ErrLayout)
+		return 0, 0,
+			fmt.Errorf("%w: no GNU build ID directly behind Go's; link with Go 1.24 or newer and without -B none", ErrLayout)
 	}
 	return p.Off, p.Off + first.size + second.size, nil
 }

@@ -136,7 +136,9 @@ func (o *BuildOptions) checkFlags() error {
 		mode = o.value("buildmode")
 	}
 	if mode != "" && mode != "default" && mode != "exe" {
-		return fmt.Errorf("%w: -buildmode=%s; an image is built with -buildmode=exe, leave it out (also of GOFLAGS)", ErrBuildMode, mode)
+		return fmt.Errorf(
+			"%w: -buildmode=%s; an image is built with -buildmode=exe, leave it out (also of GOFLAGS)",
+			ErrBuildMode, mode)
 	}
 	return nil
 }
@@ -263,7 +265,8 @@ func (o *BuildOptions) covers() bool {
 	if v := o.value("cover"); v != "" && v != "false" {
 		return true
 	}
-	return slices.ContainsFunc([]string{"covermode", "coverpkg", "coverprofile"}, func(name string) bool { return o.value(name) != "" })
+	return slices.ContainsFunc([]string{"covermode", "coverpkg", "coverprofile"},
+		func(name string) bool { return o.value(name) != "" })
 }
 
 // findCovered finds out which packages are covered, if coverage is asked for. The kernel's own,
@@ -281,7 +284,8 @@ func (o *BuildOptions) findCovered(pkgs []listed, root *listed) error {
 			matches = matches || o.matches(pattern, &p)
 		}
 		switch {
-		case !matches || variant || name == "unsafe" || len(p.GoFiles) == 0 || strings.HasSuffix(name, ".test"):
+		case !matches || variant || name == "unsafe" || len(p.GoFiles) == 0 ||
+			strings.HasSuffix(name, ".test"):
 		case slices.Contains(left, name):
 			o.uncovered = true
 		default:
@@ -290,7 +294,8 @@ func (o *BuildOptions) findCovered(pkgs []listed, root *listed) error {
 		}
 	}
 	if o.uncovered && len(o.covered) == 0 {
-		return fmt.Errorf("%w: -coverpkg=%s names packages of the kernel alone, which are never covered; name some of the program's",
+		return fmt.Errorf(
+			"%w: -coverpkg=%s names packages of the kernel alone, which are never covered; name some of the program's",
 			ErrFlag, asked)
 	}
 	return nil
@@ -302,7 +307,8 @@ func (o *BuildOptions) kernelCover() []string {
 	if !o.coveredStd {
 		return []string{"-cover=false"}
 	}
-	return []string{"-cover", "-covermode=" + cmp.Or(o.value("covermode"), "set"), "-coverpkg=" + strings.Join(o.covered, ",")}
+	return []string{"-cover", "-covermode=" + cmp.Or(o.value("covermode"), "set"), "-coverpkg=" +
+		strings.Join(o.covered, ",")}
 }
 
 // matches reports whether the go command's pattern, such as ./..., matches a package.
@@ -313,7 +319,8 @@ func (o *BuildOptions) matches(pattern string, p *listed) bool {
 		return true
 	case pattern == "std" || pattern == "cmd":
 		return p.Standard == (pattern == "std")
-	case pattern == "." || pattern == ".." || strings.HasPrefix(pattern, "./") || strings.HasPrefix(pattern, "../"):
+	case pattern == "." || pattern == ".." || strings.HasPrefix(pattern, "./") ||
+		strings.HasPrefix(pattern, "../"):
 		dir, err := filepath.Abs(filepath.Join(o.Dir, pattern))
 		if err != nil {
 			return false

@@ -90,7 +90,8 @@ func GoItems() []string { return slices.Clone(goItems) }
 // [GoItems]. What is not known is left out. An error wraps [ErrGoTable]. Host.
 func GoTable(table []byte) (map[string]uint64, error) {
 	word := binary.LittleEndian.Uint64
-	if len(table) != 8*(goTableHead+len(goItems)) || word(table) != goTableMagic || word(table[8:]) != goTableVersion {
+	if len(table) != 8*(goTableHead+len(goItems)) || word(table) != goTableMagic ||
+		word(table[8:]) != goTableVersion {
 		return nil, fmt.Errorf("%w (%d bytes)", ErrGoTable, len(table))
 	}
 	m := make(map[string]uint64)
@@ -104,7 +105,8 @@ func GoTable(table []byte) (map[string]uint64, error) {
 
 // ErrGoTable is returned when the kernel's table of the Go runtime's layout is not
 // the one that this zf knows.
-var ErrGoTable = errors.New("the kernel's table of the Go runtime's layout is not the one that this zf fills; use the zf of the same Zeroframe version")
+var ErrGoTable = errors.New(
+	"the kernel's table of the Go runtime's layout is not the one that this zf fills; use the zf of the same Zeroframe version")
 
 // FillGoTable fills the kernel's table of the Go runtime's layout in file, an
 // image or what the linker wrote for one. symbol is the table's name: the path of
@@ -134,7 +136,8 @@ func FillGoTable(file []byte, symbol string) (notes []string, err error) {
 		return nil, err
 	}
 	word := binary.LittleEndian.Uint64
-	if len(table) != 8*(goTableHead+len(goItems)) || word(table) != goTableMagic || word(table[8:]) != goTableVersion {
+	if len(table) != 8*(goTableHead+len(goItems)) || word(table) != goTableMagic ||
+		word(table[8:]) != goTableVersion {
 		return nil, fmt.Errorf("%w (%d bytes)", ErrGoTable, len(table))
 	}
 	found, err := goLayout(f, symbols)
@@ -157,8 +160,9 @@ func FillGoTable(file []byte, symbol string) (notes []string, err error) {
 		for i, n := range notes {
 			notes[i] = "the Go runtime (" + version + ") is not one that this zf knows: " + n
 		}
-		notes = append(notes, "so traces and lists of goroutines may be cut short; build with a version of Go that this zf was tested with, "+
-			testedGo+", or use a newer zf")
+		notes = append(notes,
+			"so traces and lists of goroutines may be cut short; build with a version of Go that this zf was tested with, "+
+				testedGo+", or use a newer zf")
 	}
 	return notes, nil
 }
@@ -185,7 +189,8 @@ const noGoroutines = "traces of goroutines will be cut short, and the image will
 // bytesOf returns the bytes of a symbol in file, which they are part of.
 func bytesOf(f *elf.File, file []byte, s elf.Symbol) ([]byte, error) {
 	for _, p := range f.Progs {
-		if p.Type == elf.PT_LOAD && s.Value >= p.Vaddr && s.Value-p.Vaddr <= p.Filesz && s.Size <= p.Filesz-(s.Value-p.Vaddr) {
+		if p.Type == elf.PT_LOAD && s.Value >= p.Vaddr && s.Value-p.Vaddr <= p.Filesz &&
+			s.Size <= p.Filesz-(s.Value-p.Vaddr) {
 			off := p.Off + s.Value - p.Vaddr
 			if off+s.Size <= uint64(len(file)) && off+s.Size >= off {
 				return file[off : off+s.Size], nil

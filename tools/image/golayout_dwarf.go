@@ -39,7 +39,8 @@ func goLayout(f *elf.File, symbols []elf.Symbol) (map[string]uint64, error) {
 		return nil, err
 	}
 	if err := w.units(); err != nil {
-		return nil, fmt.Errorf("its DWARF cannot be read (%w); build with a version of Go that this zf was tested with, "+testedGo, err)
+		return nil, fmt.Errorf(
+			"its DWARF cannot be read (%w); build with a version of Go that this zf was tested with, "+testedGo, err)
 	}
 	addrs := make(map[string]uint64)
 	for _, s := range symbols {
@@ -70,7 +71,8 @@ type goWalk struct {
 // open opens the DWARF of a file.
 func (w *goWalk) open(f *elf.File) error {
 	sections := make(map[string][]byte)
-	for _, name := range []string{".debug_abbrev", ".debug_info", ".debug_str", ".debug_line_str", ".debug_str_offsets", ".debug_addr"} {
+	for _, name := range []string{".debug_abbrev", ".debug_info", ".debug_str", ".debug_line_str",
+		".debug_str_offsets", ".debug_addr"} {
 		s := f.Section(name)
 		if s == nil {
 			continue
@@ -85,7 +87,8 @@ func (w *goWalk) open(f *elf.File) error {
 	if len(w.info) == 0 {
 		return errors.New("it has no DWARF; build without -ldflags=-w")
 	}
-	d, err := dwarf.New(sections[".debug_abbrev"], nil, nil, w.info, nil, nil, nil, sections[".debug_str"])
+	d, err := dwarf.New(sections[".debug_abbrev"], nil, nil, w.info, nil, nil, nil,
+		sections[".debug_str"])
 	if err != nil {
 		return fmt.Errorf("its DWARF cannot be read: %w", err)
 	}
@@ -120,7 +123,8 @@ func (w *goWalk) units() error {
 		if err != nil {
 			return err
 		}
-		if cu != nil && cu.Tag == dwarf.TagCompileUnit && cu.Children && cu.Val(dwarf.AttrName) == "runtime" {
+		if cu != nil && cu.Tag == dwarf.TagCompileUnit && cu.Children &&
+			cu.Val(dwarf.AttrName) == "runtime" {
 			if err := w.unit(r); err != nil {
 				return err
 			}

@@ -21,7 +21,8 @@ func hints(pkgs []listed) (lines []string) {
 	for _, u := range useless {
 		for i := range pkgs {
 			if p := &pkgs[i]; !p.Standard && slices.Contains(p.Imports, u.path) {
-				lines = append(lines, fmt.Sprintf("%s imports %s%s: %s", p.plain(), u.path, importedBy(pkgs, p), u.why))
+				lines = append(lines, fmt.Sprintf("%s imports %s%s: %s", p.plain(), u.path,
+					importedBy(pkgs, p), u.why))
 				break
 			}
 		}
@@ -51,7 +52,8 @@ func importedBy(pkgs []listed, p *listed) string {
 				}
 			}
 			slices.Reverse(names)
-			names = slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == p.plain() })
+			names = slices.DeleteFunc(slices.Compact(names),
+				func(name string) bool { return name == p.plain() })
 			if len(names) == 0 {
 				return ""
 			}

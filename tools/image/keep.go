@@ -50,14 +50,17 @@ func (o *BuildOptions) take() *kept {
 	}
 	k := &kept{
 		folder: o.Keep,
-		key:    fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join([]string{where, o.Package, fmt.Sprint(o.Test)}, "\x00"))))[:32],
-		about:  fmt.Sprintf("%s\n%v %s %s %t %t\n", self, o.Loaders, o.EntrySymbol, o.KernelPackage, o.dropSymbols, o.dropDWARF),
+		key: fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join([]string{where, o.Package,
+			fmt.Sprint(o.Test)}, "\x00"))))[:32],
+		about: fmt.Sprintf("%s\n%v %s %s %t %t\n", self, o.Loaders, o.EntrySymbol, o.KernelPackage,
+			o.dropSymbols, o.dropDWARF),
 	}
 	k.prune()
 	if k.dir, err = os.MkdirTemp(o.Keep, "building-"); err != nil {
 		return nil
 	}
-	if os.Rename(filepath.Join(o.Keep, k.key), k.path("")) != nil && os.Mkdir(k.path(""), 0o755) != nil {
+	if os.Rename(filepath.Join(o.Keep, k.key), k.path("")) != nil &&
+		os.Mkdir(k.path(""), 0o755) != nil {
 		os.RemoveAll(k.dir)
 		return nil
 	}

@@ -33,7 +33,8 @@ const (
 )
 
 // ErrNoTool is returned when a program calls [Build] but not [RunTool].
-var ErrNoTool = errors.New("this program cannot add the kernel to a build: it does not call image.RunTool first thing in main")
+var ErrNoTool = errors.New(
+	"this program cannot add the kernel to a build: it does not call image.RunTool first thing in main")
 
 // kernel is a compiled kernel to be added to a build.
 type kernel struct {
@@ -116,7 +117,8 @@ func (k *kernel) toolexec() (string, error) {
 // the program imports, and are returned, too: with an empty cache they come side by side then,
 // where one after the other a processor would often have nothing to do. What is compiled is in
 // the go command's build cache. dir is a folder for what that needs.
-func (o *BuildOptions) compileKernel(ctx context.Context, source, dir string) ([]kernelPackage, error) {
+func (o *BuildOptions) compileKernel(ctx context.Context, source,
+	dir string) ([]kernelPackage, error) {
 	cmd, err := o.kernelCommand(ctx, source, dir)
 	if err != nil {
 		return nil, err
@@ -126,7 +128,8 @@ func (o *BuildOptions) compileKernel(ctx context.Context, source, dir string) ([
 	cmd.Stdout, cmd.Stderr = &out, said
 	if o.progress != nil {
 		o.progress.kernel = func() []string {
-			names := exec.CommandContext(ctx, cmd.Path, append([]string{"list", "-deps", "--"}, o.missing...)...)
+			names := exec.CommandContext(ctx, cmd.Path,
+				append([]string{"list", "-deps", "--"}, o.missing...)...)
 			names.Dir, names.Env = cmd.Dir, cmd.Env
 			out, _ := names.Output() // without them, the program's packages are all there is
 			return strings.Fields(string(out))
@@ -136,11 +139,13 @@ func (o *BuildOptions) compileKernel(ctx context.Context, source, dir string) ([
 	end()
 	if err != nil {
 		// go: go.mod requires go >= 1.26.0 (running go 1.24.3; GOTOOLCHAIN=local)
-		if _, running, ok := strings.Cut(msg.String(), " (running "); ok && strings.Contains(msg.String(), " requires go >= ") {
+		if _, running, ok := strings.Cut(msg.String(), " (running "); ok &&
+			strings.Contains(msg.String(), " requires go >= ") {
 			running, _, _ = strings.Cut(running, ";")
 			return nil, oldGo(strings.ReplaceAll(running, "go ", "go"))
 		}
-		return nil, o.goError(ctx, err, fmt.Errorf("%w: the kernel %s cannot be compiled%s", ErrNoKernel, strings.Join(o.missing, " with "), goSaid(msg.Bytes(), err)))
+		return nil, o.goError(ctx, err, fmt.Errorf("%w: the kernel %s cannot be compiled%s", ErrNoKernel,
+			strings.Join(o.missing, " with "), goSaid(msg.Bytes(), err)))
 	}
 	var pkgs []kernelPackage
 	for d := json.NewDecoder(&out); d.More(); {
@@ -155,7 +160,8 @@ func (o *BuildOptions) compileKernel(ctx context.Context, source, dir string) ([
 
 // kernelCommand is the go command that does it.
 func (o *BuildOptions) kernelCommand(ctx context.Context, source, dir string) (*exec.Cmd, error) {
-	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Export,BuildID,Deps"}, o.progress.flag()...)
+	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Export,BuildID,Deps"},
+		o.progress.flag()...)
 	if o.Tags != "" {
 		args = append(args, "-tags="+o.Tags)
 	}
@@ -210,7 +216,8 @@ func (o *BuildOptions) toolchain(ctx context.Context) (string, error) {
 // kernelSource returns the folder of the module that the kernel is taken from, or ""
 // if the kernel is found from the folder of the build.
 func (o *BuildOptions) kernelSource(ctx context.Context) (string, error) {
-	cmd := o.goCommand(ctx, "0", append(append([]string{"list", "-e", "-json=Dir,Error"}, o.moduleFlags()...), "--", o.KernelPackage)...)
+	cmd := o.goCommand(ctx, "0", append(append([]string{"list", "-e", "-json=Dir,Error"},
+		o.moduleFlags()...), "--", o.KernelPackage)...)
 	var own struct {
 		Dir   string
 		Error *struct{ Err string }
@@ -228,12 +235,14 @@ func (o *BuildOptions) kernelSource(ctx context.Context) (string, error) {
 	}
 	if o.usesModule {
 		// Two versions of one package do not link.
-		return "", fmt.Errorf("%w: %s imports a part of %s but its module does not have the kernel; require a newer version",
+		return "", fmt.Errorf(
+			"%w: %s imports a part of %s but its module does not have the kernel; require a newer version",
 			ErrNoKernel, o.Package, modulePath)
 	}
 	if dir := o.getenv(SourceEnv); dir != "" {
 		if !isModule(dir) {
-			return "", fmt.Errorf("%w: %s=%s is not the folder of module %s", ErrNoKernel, SourceEnv, dir, modulePath)
+			return "", fmt.Errorf("%w: %s=%s is not the folder of module %s", ErrNoKernel, SourceEnv,
+				dir, modulePath)
 		}
 		return filepath.Abs(dir)
 	}
@@ -246,7 +255,8 @@ func (o *BuildOptions) kernelSource(ctx context.Context) (string, error) {
 	if version := moduleVersion(); version != "" {
 		return o.downloadKernel(ctx, version)
 	}
-	return "", fmt.Errorf("%w: %s does not import the kernel, and where its source is is not known; set %s to the folder of module %s, or require the module in go.mod",
+	return "", fmt.Errorf(
+		"%w: %s does not import the kernel, and where its source is is not known; set %s to the folder of module %s, or require the module in go.mod",
 		ErrNoKernel, o.Package, SourceEnv, modulePath)
 }
 
@@ -281,13 +291,15 @@ func moduleVersion() string {
 			m = d
 		}
 	}
-	if m.Path != modulePath || m.Replace != nil || m.Version == "(devel)" || strings.HasSuffix(m.Version, "+dirty") {
+	if m.Path != modulePath || m.Replace != nil || m.Version == "(devel)" ||
+		strings.HasSuffix(m.Version, "+dirty") {
 		return ""
 	}
 	return m.Version
 }
 
-var moduleLine = regexp.MustCompile(`(?m)^module\s+"?` + regexp.QuoteMeta(modulePath) + `"?\s*(//.*)?$`)
+var moduleLine = regexp.MustCompile(`(?m)^module\s+"?` + regexp.QuoteMeta(modulePath) +
+	`"?\s*(//.*)?$`)
 
 // isModule reports whether dir is the folder of our module.
 func isModule(dir string) bool {

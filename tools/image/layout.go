@@ -73,17 +73,21 @@ func parse(file []byte) (*layout, error) {
 	switch {
 	case !bytes.HasPrefix(h.Ident[:], []byte(elf.ELFMAG)):
 		return nil, fmt.Errorf("%w: it starts with % x, not with the ELF magic", ErrNotELF, h.Ident[:4])
-	case elf.Class(h.Ident[elf.EI_CLASS]) != elf.ELFCLASS64 || elf.Data(h.Ident[elf.EI_DATA]) != elf.ELFDATA2LSB:
-		return nil, fmt.Errorf("%w: %v, %v", ErrNotELF, elf.Class(h.Ident[elf.EI_CLASS]), elf.Data(h.Ident[elf.EI_DATA]))
+	case elf.Class(h.Ident[elf.EI_CLASS]) != elf.ELFCLASS64 ||
+		elf.Data(h.Ident[elf.EI_DATA]) != elf.ELFDATA2LSB:
+		return nil, fmt.Errorf("%w: %v, %v", ErrNotELF, elf.Class(h.Ident[elf.EI_CLASS]),
+			elf.Data(h.Ident[elf.EI_DATA]))
 	case elf.Machine(h.Machine) != elf.EM_X86_64:
 		return nil, fmt.Errorf("%w: its machine is %v", ErrNotELF, elf.Machine(h.Machine))
 	}
 
 	size := uint64(len(file))
-	if h.Phnum > 0 && (h.Phentsize != progSize || h.Phoff > size || size-h.Phoff < uint64(h.Phnum)*progSize) {
+	if h.Phnum > 0 && (h.Phentsize != progSize || h.Phoff > size ||
+		size-h.Phoff < uint64(h.Phnum)*progSize) {
 		return nil, fmt.Errorf("%w: the program headers are cut off", ErrLayout)
 	}
-	if h.Shnum > 0 && (h.Shentsize != sectSize || h.Shoff > size || size-h.Shoff < uint64(h.Shnum)*sectSize) {
+	if h.Shnum > 0 && (h.Shentsize != sectSize || h.Shoff > size ||
+		size-h.Shoff < uint64(h.Shnum)*sectSize) {
 		return nil, fmt.Errorf("%w: the section headers are cut off", ErrLayout)
 	}
 	l.progs = make([]elf.Prog64, h.Phnum)
@@ -105,14 +109,16 @@ func (l *layout) checkLoad(size uint64) error {
 	for _, p := range l.progs {
 		switch elf.ProgType(p.Type) {
 		case elf.PT_INTERP, elf.PT_DYNAMIC:
-			return fmt.Errorf("%w: it has a %v program header; build without cgo and without -buildmode or -linkmode",
+			return fmt.Errorf(
+				"%w: it has a %v program header; build without cgo and without -buildmode or -linkmode",
 				ErrDynamic, elf.ProgType(p.Type))
 		case elf.PT_TLS:
 			return fmt.Errorf("%w: it has thread-local storage (PT_TLS); build without cgo", ErrDynamic)
 		}
 	}
 	if elf.Type(l.header.Type) != elf.ET_EXEC {
-		return fmt.Errorf("%w: its type is %v; build with -buildmode=exe", ErrDynamic, elf.Type(l.header.Type))
+		return fmt.Errorf("%w: its type is %v; build with -buildmode=exe", ErrDynamic,
+			elf.Type(l.header.Type))
 	}
 	for i, p := range l.progs {
 		if elf.ProgType(p.Type) != elf.PT_LOAD {
@@ -124,13 +130,15 @@ func (l *layout) checkLoad(size uint64) error {
 		}
 		if loads == 0 {
 			if p.Off != 0 || p.Vaddr != TextAddress-pageSize || p.Filesz < pageSize {
-				return fmt.Errorf("%w: the first LOAD has offset %#x, address %#x, %#x bytes; want offset 0, address %#x: link with -T %#x",
+				return fmt.Errorf(
+					"%w: the first LOAD has offset %#x, address %#x, %#x bytes; want offset 0, address %#x: link with -T %#x",
 					ErrLayout, p.Off, p.Vaddr, p.Filesz, TextAddress-pageSize, TextAddress)
 			}
 			l.bias = p.Vaddr
 		} else {
 			if p.Vaddr-p.Off != l.bias {
-				return fmt.Errorf("%w: program header %d has address - offset = %#x, the first LOAD %#x; a multiboot loader needs one value",
+				return fmt.Errorf(
+					"%w: program header %d has address - offset = %#x, the first LOAD %#x; a multiboot loader needs one value",
 					ErrLayout, i, p.Vaddr-p.Off, l.bias)
 			}
 			if p.Vaddr < l.memEnd {
@@ -172,7 +180,8 @@ func (l *layout) room(file []byte, end uint64) (lo, hi uint64, err error) {
 		lo = max(lo, l.header.Shoff+uint64(l.header.Shnum)*sectSize)
 	}
 	if lo > end || end > pageSize {
-		return 0, 0, fmt.Errorf("%w: no room between the headers (end %#x) and the notes (%#x)", ErrLayout, lo, end)
+		return 0, 0, fmt.Errorf("%w: no room between the headers (end %#x) and the notes (%#x)",
+			ErrLayout, lo, end)
 	}
 	for i, s := range l.sects {
 		if elf.SectionType(s.Type) != elf.SHT_NOBITS && s.Size > 0 && s.Off < end && s.Off+s.Size > lo {
@@ -181,7 +190,9 @@ func (l *layout) room(file []byte, end uint64) (lo, hi uint64, err error) {
 	}
 	for off := lo; off < end; off++ {
 		if file[off] != 0 {
-			return 0, 0, fmt.Errorf("%w: the room behind the headers is in use at file offset %#x (finished already?)", ErrLayout, off)
+			return 0, 0,
+				fmt.Errorf("%w: the room behind the headers is in use at file offset %#x (finished already?)",
+					ErrLayout, off)
 		}
 	}
 	return lo, end, nil

@@ -41,15 +41,20 @@ func pack(file []byte, drops func(name string) bool) ([]byte, error) {
 	}
 	var order []int // of the sections to write anew
 	for i, s := range l.sects {
-		if elf.SectionType(s.Type) == elf.SHT_NULL || elf.SectionType(s.Type) == elf.SHT_NOBITS || elf.SectionFlag(s.Flags)&elf.SHF_ALLOC != 0 {
+		if elf.SectionType(s.Type) == elf.SHT_NULL || elf.SectionType(s.Type) == elf.SHT_NOBITS ||
+			elf.SectionFlag(s.Flags)&elf.SHF_ALLOC != 0 {
 			continue
 		}
 		if s.Off < end || s.Off > size || size-s.Off < s.Size {
-			return nil, fmt.Errorf("%w: section %d, which is not loaded, is not behind what is", ErrLayout, i)
+			return nil, fmt.Errorf("%w: section %d, which is not loaded, is not behind what is",
+				ErrLayout, i)
 		}
 		order = append(order, i)
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(l.sects[a].Off, l.sects[b].Off) })
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(l.sects[a].Off,
+			l.sects[b].Off)
+	})
 
 	contents := make([][]byte, len(l.sects))
 	var wg sync.WaitGroup
@@ -101,7 +106,8 @@ func (l *layout) drop(file []byte, drops func(name string) bool) (cut int) {
 	var left []elf.Section64
 	for i, s := range l.sects {
 		now[i] = uint32(len(left))
-		if at := names + uint64(s.Name); at < uint64(len(file)) && elf.SectionFlag(s.Flags)&elf.SHF_ALLOC == 0 && i > 0 {
+		if at := names + uint64(s.Name); at < uint64(len(file)) &&
+			elf.SectionFlag(s.Flags)&elf.SHF_ALLOC == 0 && i > 0 {
 			if name, _, _ := bytes.Cut(file[at:], []byte{0}); drops(string(name)) {
 				now[i] = 0
 				continue
@@ -115,7 +121,8 @@ func (l *layout) drop(file []byte, drops func(name string) bool) (cut int) {
 		}
 	}
 	cut = len(l.sects) - len(left)
-	l.sects, l.header.Shnum, l.header.Shstrndx = left, uint16(len(left)), uint16(now[l.header.Shstrndx])
+	l.sects, l.header.Shnum, l.header.Shstrndx = left, uint16(len(left)),
+		uint16(now[l.header.Shstrndx])
 	return cut
 }
 
@@ -147,13 +154,15 @@ func recompress(b []byte) []byte {
 // names that the pc table does not have. It returns that section's index and its start in the
 // file; the index is -1 if nothing could be shared.
 func (l *layout) shareNames(file []byte, contents [][]byte, end uint64) (strtab int, from uint64) {
-	symtab := slices.IndexFunc(l.sects, func(s elf.Section64) bool { return elf.SectionType(s.Type) == elf.SHT_SYMTAB })
+	symtab := slices.IndexFunc(l.sects,
+		func(s elf.Section64) bool { return elf.SectionType(s.Type) == elf.SHT_SYMTAB })
 	if symtab < 0 {
 		return -1, 0
 	}
 	strtab = int(l.sects[symtab].Link)
 	from, to := l.functionNames(file)
-	if strtab >= len(l.sects) || contents[strtab] == nil || strtab == int(l.header.Shstrndx) || to <= from || uint64(len(file))-from > 1<<31 {
+	if strtab >= len(l.sects) || contents[strtab] == nil || strtab == int(l.header.Shstrndx) ||
+		to <= from || uint64(len(file))-from > 1<<31 {
 		return -1, 0
 	}
 	at := make(map[string]uint32) // in the new string table
@@ -196,13 +205,15 @@ func (l *layout) functionNames(file []byte) (from, to uint64) {
 	strs := l.sects[l.header.Shstrndx]
 	for _, s := range l.sects {
 		name := strs.Off + uint64(s.Name)
-		if elf.SectionType(s.Type) != elf.SHT_PROGBITS || s.Off > uint64(len(file)) || uint64(len(file))-s.Off < s.Size || s.Size < names+16 ||
+		if elf.SectionType(s.Type) != elf.SHT_PROGBITS || s.Off > uint64(len(file)) ||
+			uint64(len(file))-s.Off < s.Size || s.Size < names+16 ||
 			name > uint64(len(file)) || !bytes.HasPrefix(file[name:], []byte(".gopclntab\x00")) {
 			continue
 		}
 		tab := file[s.Off : s.Off+s.Size]
 		lo, hi := binary.LittleEndian.Uint64(tab[names:]), binary.LittleEndian.Uint64(tab[names+8:])
-		if binary.LittleEndian.Uint32(tab) == magic && 0 < lo && lo < hi && hi <= s.Size && tab[lo-1] == 0 && tab[hi-1] == 0 {
+		if binary.LittleEndian.Uint32(tab) == magic && 0 < lo && lo < hi && hi <= s.Size &&
+			tab[lo-1] == 0 && tab[hi-1] == 0 {
 			return s.Off + lo - 1, s.Off + hi
 		}
 	}

@@ -64,7 +64,8 @@ func TestPackages(ctx context.Context, o BuildOptions, patterns []string) ([]Tes
 			return nil, fmt.Errorf("%w: %s is a file; name a package", ErrNoPackage, p)
 		}
 	}
-	args := []string{"list", "-e", "-json=ImportPath,Dir,Root,Standard,Module,TestGoFiles,XTestGoFiles,Error"}
+	args := []string{"list", "-e",
+		"-json=ImportPath,Dir,Root,Standard,Module,TestGoFiles,XTestGoFiles,Error"}
 	if o.Tags != "" {
 		args = append(args, "-tags="+o.Tags)
 	}
@@ -73,7 +74,8 @@ func TestPackages(ctx context.Context, o BuildOptions, patterns []string) ([]Tes
 	var out, msg bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &msg
 	if err := cmd.Run(); err != nil {
-		return nil, o.goError(ctx, err, fmt.Errorf("%w %s%s", ErrLoad, strings.Join(patterns, " "), goSaid(msg.Bytes(), err)))
+		return nil, o.goError(ctx, err, fmt.Errorf("%w %s%s", ErrLoad, strings.Join(patterns, " "),
+			goSaid(msg.Bytes(), err)))
 	}
 	var pkgs []TestPackage
 	for d := json.NewDecoder(&out); d.More(); {
@@ -98,7 +100,8 @@ func TestPackages(ctx context.Context, o BuildOptions, patterns []string) ([]Tes
 		}
 		t.Main = p.Module != nil && p.Module.Main
 		if p.Error != nil {
-			t.Err = fmt.Errorf("%w %s%s", ErrLoad, p.ImportPath, goSaid([]byte(p.Error.Err), errors.New("unknown error")))
+			t.Err = fmt.Errorf("%w %s%s", ErrLoad, p.ImportPath,
+				goSaid([]byte(p.Error.Err), errors.New("unknown error")))
 		}
 		pkgs = append(pkgs, t)
 	}

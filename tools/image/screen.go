@@ -26,12 +26,14 @@ const (
 func WantScreen(file []byte) ([]byte, error) {
 	h, off, ok := findMultiboot(file)
 	if !ok {
-		return nil, fmt.Errorf("%w: it has no multiboot header; make it with -loaders multiboot", ErrLayout)
+		return nil, fmt.Errorf("%w: it has no multiboot header; make it with -loaders multiboot",
+			ErrLayout)
 	}
 	at := off + multibootSize
 	if at+screenSize > multibootSearch || at+screenSize > uint64(len(file)) ||
 		h.Flags&screenFlag == 0 && !bytes.Equal(file[at:at+screenSize], make([]byte, screenSize)) {
-		return nil, fmt.Errorf("%w: there is no room for a screen behind the multiboot header; make the image with this version of zf", ErrLayout)
+		return nil, fmt.Errorf(
+			"%w: there is no room for a screen behind the multiboot header; make the image with this version of zf", ErrLayout)
 	}
 	out := slices.Clone(file)
 	h.Flags |= screenFlag

@@ -33,7 +33,8 @@ const provable = "df"
 
 // ErrKernelFlags is returned for an image whose kernel was compiled with flags that its code
 // cannot be compiled with (flags.go).
-var ErrKernelFlags = errors.New("the kernel in the image was compiled with flags that it cannot run with")
+var ErrKernelFlags = errors.New(
+	"the kernel in the image was compiled with flags that it cannot run with")
 
 // errKernelFlags is that error with the flags that the file says it was built with; nil for an
 // image that asserts the kernel lock, in a function that is called through a variable.
@@ -49,7 +50,9 @@ func errKernelFlags(file []byte) error {
 			}
 		}
 	}
-	return fmt.Errorf("%w: %s; build it with `zf build`, which keeps such flags from the kernel's packages", ErrKernelFlags, flags)
+	return fmt.Errorf(
+		"%w: %s; build it with `zf build`, which keeps such flags from the kernel's packages",
+		ErrKernelFlags, flags)
 }
 
 // CheckKernelFlags returns an error that wraps [ErrKernelFlags] if the kernel in an image, perhaps
@@ -68,7 +71,8 @@ func CheckKernelFlags(path string) error {
 
 // ErrStackTable is returned when the kernel's table of stacks is not the one that this
 // zf knows.
-var ErrStackTable = errors.New("the kernel's table of stacks is not the one that this zf fills; use the zf of the same Zeroframe version")
+var ErrStackTable = errors.New(
+	"the kernel's table of stacks is not the one that this zf fills; use the zf of the same Zeroframe version")
 
 // FillStackTable fills the kernel's table of the bounds of its stacks in file, an image
 // or what the linker wrote for one. symbol is the table's name: the path of package
@@ -97,7 +101,8 @@ func FillStackTable(file []byte, name string) error {
 	}
 	names, _ := stacks.KernelStacks()
 	word := binary.LittleEndian.Uint64
-	if len(table) != 8*(stackTableHead+len(names)) || word(table) != stackTableMagic || word(table[8:]) != uint64(len(names)) {
+	if len(table) != 8*(stackTableHead+len(names)) || word(table) != stackTableMagic ||
+		word(table[8:]) != uint64(len(names)) {
 		return fmt.Errorf("%w (%d bytes)", ErrStackTable, len(table))
 	}
 	if word(table[8*(stackTableHead+slices.Index(names, provable)):]) != 0 { // filled already

@@ -32,7 +32,8 @@ func CheckGo(ctx context.Context) (string, error) {
 		return "", o.goError(ctx, err, fmt.Errorf("%w%s", ErrGoEnv, goSaid(msg.Bytes(), err)))
 	}
 	have := strings.TrimSpace(out.String())
-	if plain, _, _ := strings.Cut(have, " "); version.IsValid(plain) && version.Compare(plain, oldestGo) < 0 {
+	if plain, _, _ := strings.Cut(have, " "); version.IsValid(plain) &&
+		version.Compare(plain, oldestGo) < 0 {
 		return "", oldGo(have)
 	}
 	return have, nil
@@ -40,7 +41,8 @@ func CheckGo(ctx context.Context) (string, error) {
 
 // oldGo is the error for a version of Go.
 func oldGo(have string) error {
-	return fmt.Errorf("%w: Go is %s, and the kernel needs %s or newer; install that from https://go.dev/dl and put it into PATH", ErrOldGo, have, oldestGo)
+	return fmt.Errorf(
+		"%w: Go is %s, and the kernel needs %s or newer; install that from https://go.dev/dl and put it into PATH", ErrOldGo, have, oldestGo)
 }
 
 // CheckKernel returns the folder that the kernel of a program without one comes from. Errors

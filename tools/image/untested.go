@@ -15,7 +15,8 @@ import (
 
 // Untested returns the line that go test -cover has for a package without test files, and
 // its coverage profile, of that mode. Nothing of the package is run.
-func Untested(ctx context.Context, o BuildOptions, pkg, mode string) (line string, profile []byte, err error) {
+func Untested(ctx context.Context, o BuildOptions, pkg,
+	mode string) (line string, profile []byte, err error) {
 	tmp, err := os.MkdirTemp("", "zf-cover-")
 	if err != nil {
 		return "", nil, err

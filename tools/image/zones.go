@@ -18,12 +18,13 @@ const zonePackage = "time/tzdata"
 // A file that cannot be read names nothing: the compiler will say what is wrong with it.
 func loadsZones(pkgs []listed) bool {
 	return slices.ContainsFunc(pkgs, func(p listed) bool {
-		return !p.Standard && slices.Contains(p.Imports, "time") && slices.ContainsFunc(p.GoFiles, func(name string) bool {
-			if !filepath.IsAbs(name) { // those that the go command makes are
-				name = filepath.Join(p.Dir, name)
-			}
-			text, _ := os.ReadFile(name)
-			return bytes.Contains(text, []byte("LoadLocation"))
-		})
+		return !p.Standard && slices.Contains(p.Imports, "time") &&
+			slices.ContainsFunc(p.GoFiles, func(name string) bool {
+				if !filepath.IsAbs(name) { // those that the go command makes are
+					name = filepath.Join(p.Dir, name)
+				}
+				text, _ := os.ReadFile(name)
+				return bytes.Contains(text, []byte("LoadLocation"))
+			})
 	})
 }

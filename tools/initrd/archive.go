@@ -92,7 +92,8 @@ func (a *Archive) add(host, guest string, fi fs.FileInfo) error {
 		file.Close()
 		info.FileSize = uint64(fi.Size())
 		if info.FileSize > 1<<32-1 {
-			return fmt.Errorf("%s: %d bytes are more than a cpio archive can say (4 GiB)", host, info.FileSize)
+			return fmt.Errorf("%s: %d bytes are more than a cpio archive can say (4 GiB)", host,
+				info.FileSize)
 		}
 		a.put(guest, cpio.Record{Info: info, ReaderAt: &lazyFile{path: host}})
 	case fs.ModeSocket:

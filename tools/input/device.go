@@ -15,7 +15,10 @@ import (
 )
 
 func device(path string, opt *Options) kind {
-	k := kind{device: true, open: func(context.Context) (io.ReadCloser, error) { return openDevice(path, opt.Baud) }}
+	k := kind{device: true, open: func(context.Context) (io.ReadCloser,
+		error) {
+		return openDevice(path, opt.Baud)
+	}}
 	if opt.Reconnect == Devices && pseudo(path) {
 		k.once = true
 	}
@@ -67,7 +70,8 @@ type once struct{ io.ReadCloser }
 // line itself, is there no more.
 func gone(err error) bool {
 	var pe *serial.PortError
-	return errors.Is(err, syscall.EIO) || errors.Is(err, syscall.ENXIO) || errors.Is(err, syscall.ENODEV) ||
+	return errors.Is(err, syscall.EIO) || errors.Is(err, syscall.ENXIO) ||
+		errors.Is(err, syscall.ENODEV) ||
 		errors.As(err, &pe) && pe.Code() == serial.PortClosed
 }
 

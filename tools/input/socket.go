@@ -13,7 +13,8 @@ import (
 )
 
 // dialer connects to a socket.
-func dialer(network, addr, name string, isTelnet bool) func(context.Context) (io.ReadCloser, error) {
+func dialer(network, addr, name string,
+	isTelnet bool) func(context.Context) (io.ReadCloser, error) {
 	return func(ctx context.Context) (io.ReadCloser, error) {
 		var d net.Dialer
 		conn, err := d.DialContext(ctx, network, addr)
@@ -24,7 +25,9 @@ func dialer(network, addr, name string, isTelnet bool) func(context.Context) (io
 		case options && network == "unix":
 			err = fmt.Errorf("%w; what follows the comma is for QEMU: give unix:%s", err, path)
 		case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
-			err = fmt.Errorf("%w; nobody listens there: -reconnect waits, and %s-listen: lets the other side connect", err, network)
+			err = fmt.Errorf(
+				"%w; nobody listens there: -reconnect waits, and %s-listen: lets the other side connect",
+				err, network)
 		}
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -38,7 +38,8 @@ func readCore(r io.ReaderAt, size int64) (*segments, error) {
 	if n, _ := r.ReadAt(magic[:], 0); n == len(magic) && string(magic[:]) == "\x28\xb5\x2f\xfd" {
 		return nil, errors.New("the core is compressed; decompress it with: zstd -d FILE")
 	}
-	if n, err := r.ReadAt(magic[:], 0); n < len(magic) && err != nil || string(magic[:]) != elf.ELFMAG {
+	if n, err := r.ReadAt(magic[:], 0); n < len(magic) && err != nil ||
+		string(magic[:]) != elf.ELFMAG {
 		return nil, ErrNotCore
 	}
 	f, err := elf.NewFile(r)
@@ -47,9 +48,11 @@ func readCore(r io.ReaderAt, size int64) (*segments, error) {
 	}
 	switch {
 	case f.Type != elf.ET_CORE:
-		return nil, fmt.Errorf("%w but an ELF file of type %v; the core comes behind -e ELF", ErrNotCore, f.Type)
+		return nil, fmt.Errorf("%w but an ELF file of type %v; the core comes behind -e ELF",
+			ErrNotCore, f.Type)
 	case f.Class != elf.ELFCLASS64 || f.Data != elf.ELFDATA2LSB:
-		return nil, fmt.Errorf("the core is of a machine with %v, %v; want 64 bits, little-endian", f.Class, f.Data)
+		return nil, fmt.Errorf("the core is of a machine with %v, %v; want 64 bits, little-endian",
+			f.Class, f.Data)
 	case len(f.Progs) > maxSegments:
 		return nil, fmt.Errorf("the core is corrupt: it has %d segments", len(f.Progs))
 	}
@@ -65,11 +68,15 @@ func readCore(r io.ReaderAt, size int64) (*segments, error) {
 		}
 		end := p.Off + p.Filesz
 		if end < p.Off || end > uint64(size) {
-			return nil, fmt.Errorf("the core is cut short: it has %d bytes, and the memory at %#x lies in it at %d", size, p.Vaddr, p.Off)
+			return nil, fmt.Errorf(
+				"the core is cut short: it has %d bytes, and the memory at %#x lies in it at %d", size,
+				p.Vaddr, p.Off)
 		}
 		if p.Type == elf.PT_LOAD {
 			if p.Vaddr+p.Memsz < p.Vaddr || p.Filesz > p.Memsz {
-				return nil, fmt.Errorf("the core is corrupt: the segment at %#x has %d bytes in memory, %d in the file", p.Vaddr, p.Memsz, p.Filesz)
+				return nil, fmt.Errorf(
+					"the core is corrupt: the segment at %#x has %d bytes in memory, %d in the file", p.Vaddr,
+					p.Memsz, p.Filesz)
 			}
 			s.loads = append(s.loads, p.ProgHeader)
 			continue
@@ -78,7 +85,8 @@ func readCore(r io.ReaderAt, size int64) (*segments, error) {
 			return nil, fmt.Errorf("the core is corrupt: it has %d bytes of notes", p.Filesz)
 		}
 		if !notes { // Delve reads the first
-			if err := checkNotes(io.NewSectionReader(r, int64(p.Off), int64(p.Filesz)), p.Filesz); err != nil {
+			if err := checkNotes(io.NewSectionReader(r, int64(p.Off), int64(p.Filesz)),
+				p.Filesz); err != nil {
 				return nil, err
 			}
 		}
@@ -127,7 +135,8 @@ func (s *segments) read(b []byte, addr uint64) error {
 func buildID(notes []byte) string {
 	const gnuBuildID = 3
 	for len(notes) >= 12 {
-		name, desc := uint64(binary.LittleEndian.Uint32(notes)), uint64(binary.LittleEndian.Uint32(notes[4:]))
+		name, desc := uint64(binary.LittleEndian.Uint32(notes)),
+			uint64(binary.LittleEndian.Uint32(notes[4:]))
 		kind := binary.LittleEndian.Uint32(notes[8:])
 		from := 12 + align4(uint32(name))
 		end := from + align4(uint32(desc))
@@ -170,7 +179,8 @@ func (s *segments) sameBuild(path string, bias uint64) (known bool, err error) {
 		if a == "" {
 			a = "an unknown one"
 		}
-		return true, fmt.Errorf("the core is of another build: there is %s where %s has build ID %s; give the ELF file that was running", a, path, b)
+		return true,
+			fmt.Errorf("the core is of another build: there is %s where %s has build ID %s; give the ELF file that was running", a, path, b)
 	}
 	return true, nil
 }

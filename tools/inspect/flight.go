@@ -25,7 +25,8 @@ import (
 // this is done here, as it would (GOROOT/src/runtime/trace*.go).
 
 // ErrNoFlight says that the program had no flight recorder.
-var ErrNoFlight = errors.New("the program has no flight recorder: trace.NewFlightRecorder of package runtime/trace makes one, and its Start begins it")
+var ErrNoFlight = errors.New(
+	"the program has no flight recorder: trace.NewFlightRecorder of package runtime/trace makes one, and its Start begins it")
 
 // Flight is what there was in a flight recorder.
 type Flight struct {
@@ -65,7 +66,8 @@ func (p *Program) WriteFlight(w io.Writer, at func(pc uint64) []lookup.Call) (f 
 		}
 	}
 	if f.Generations == 0 {
-		return f, fmt.Errorf("the flight recorder has no whole generation of its trace, and the one that the program died in is lost: %s", f.Without)
+		return f, fmt.Errorf(
+			"the flight recorder has no whole generation of its trace, and the one that the program died in is lost: %s", f.Without)
 	}
 	_, err = w.Write(out)
 	return f, err
@@ -153,14 +155,16 @@ func (r *flightReader) read() (parts flightParts, err error) {
 	case string(parts.out[:16]) != gotrace.Header:
 		parts.without = "the program's Go has another version of the format, which zf only knows whole: " + string(bytes.TrimRight(parts.out[:16], "\x00"))
 	default:
-		parts.open, parts.without = r.openGeneration(spot{current.Addr, current.RealType}, active, lastGen)
+		parts.open, parts.without = r.openGeneration(spot{current.Addr, current.RealType},
+			active, lastGen)
 	}
 	return parts, nil
 }
 
 // openGeneration returns the generation that the program died in, or why it cannot be had: what is
 // damaged in it leaves the whole ones as they are.
-func (r *flightReader) openGeneration(state, active spot, before uint64) (out []byte, without string) {
+func (r *flightReader) openGeneration(state, active spot,
+	before uint64) (out []byte, without string) {
 	defer func() {
 		switch l := recover().(type) {
 		case nil:
@@ -180,7 +184,8 @@ func (r *flightReader) openGeneration(state, active spot, before uint64) (out []
 		out = append(out, b...)
 	}
 	// The batch that the recorder's goroutine works at may be among those already.
-	if b := r.filled(r.follow(r.field(state, "reading"))); b != nil && belongs(b, gen) && (len(taken) == 0 || !bytes.Equal(taken[len(taken)-1], b)) {
+	if b := r.filled(r.follow(r.field(state, "reading"))); b != nil && belongs(b, gen) &&
+		(len(taken) == 0 || !bytes.Equal(taken[len(taken)-1], b)) {
 		out = append(out, b...)
 	}
 	full := r.element(r.field(state, "full"), gen%2)
@@ -191,7 +196,8 @@ func (r *flightReader) openGeneration(state, active spot, before uint64) (out []
 		}
 		out = append(out, r.filled(b)...)
 	}
-	for _, list := range [...][2]string{{"runtime.allm", "alllink"}, {"runtime.sched.freem", "freelink"}} {
+	for _, list := range [...][2]string{{"runtime.allm", "alllink"},
+		{"runtime.sched.freem", "freelink"}} {
 		v, err := r.p.global(list[0], 0)
 		if err != nil {
 			return nil, "the runtime's threads are not in the debug information"

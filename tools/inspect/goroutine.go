@@ -20,10 +20,12 @@ const maxDepth = 4096
 
 // Goroutine is one goroutine, in the form of the JSON output. Host.
 type Goroutine struct {
-	ID     int64             `json:"id"`
-	State  string            `json:"state"`            // Go's word: running, runnable, waiting, syscall, ...
-	Wait   string            `json:"wait,omitempty"`   // Go's words for why it waits
-	Since  int64             `json:"since,omitempty"`  // ns of the runtime's clock at which it was first seen waiting; 0 if it was not
+	ID int64 `json:"id"`
+	// Go's word: running, runnable, waiting, syscall, ...
+	State string `json:"state"`
+	Wait  string `json:"wait,omitempty"` // Go's words for why it waits
+	// ns of the runtime's clock at which it was first seen waiting; 0 if it was not
+	Since  int64             `json:"since,omitempty"`
 	Thread int               `json:"thread,omitempty"` // the core's thread that ran it
 	System bool              `json:"system,omitempty"` // the runtime's own
 	Locked bool              `json:"locked,omitempty"` // to its thread
@@ -41,9 +43,10 @@ type Goroutine struct {
 
 // Frame is one call on a stack. Inlined calls are frames of their own. Host.
 type Frame struct {
-	Address  Hex    `json:"address,omitempty"` // 0 where a log does not say it
-	FP       Hex    `json:"fp,omitempty"`      // of the physical frame: two words below its caller's stack pointer
-	Return   Hex    `json:"-"`                 // where it returns to
+	Address Hex `json:"address,omitempty"` // 0 where a log does not say it
+	// of the physical frame: two words below its caller's stack pointer
+	FP       Hex    `json:"fp,omitempty"`
+	Return   Hex    `json:"-"` // where it returns to
 	Function string `json:"function"`
 	Offset   uint64 `json:"offset"`
 	File     string `json:"file"`
@@ -105,7 +108,8 @@ func (p *Program) goroutine(g *proc.G, more map[int64]detail) (out *Goroutine) {
 		out.Thread = g.Thread.ThreadID()
 	}
 	out.System = g.System(p.target)
-	if g.GoPC != 0 && g.ID != 1 { // the first is the runtime's doing; Go's traceback does not say it, either
+	// the first is the runtime's doing; Go's traceback does not say it, either
+	if g.GoPC != 0 && g.ID != 1 {
 		by := g.Go()
 		if by.Fn != nil {
 			f := location(by)

@@ -48,7 +48,8 @@ func Field(t godwarf.Type, path string) (off uint64, ft godwarf.Type, err error)
 	for name := range strings.SplitSeq(path, ".") {
 		o, f, ok := member(structOf(ft), name)
 		if !ok {
-			return 0, nil, fmt.Errorf("the runtime's %v has no field %s; this zf knows Go 1.25 to 1.27", t, path)
+			return 0, nil,
+				fmt.Errorf("the runtime's %v has no field %s; this zf knows Go 1.25 to 1.27", t, path)
 		}
 		off, ft = off+o, f
 	}
@@ -147,5 +148,6 @@ func Leads(u *godwarf.StructType, word func(off uint64) uint64) (l struct {
 func OfMap(u *godwarf.StructType) bool {
 	name := strings.TrimPrefix(cmp.Or(u.StructName, u.Name), "noalg.")
 	kind, _, _ := strings.Cut(name, "<")
-	return kind == "map" || kind == "table" || kind == "groupReference" || strings.HasPrefix(name, "map.group[")
+	return kind == "map" || kind == "table" || kind == "groupReference" ||
+		strings.HasPrefix(name, "map.group[")
 }

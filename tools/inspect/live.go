@@ -135,7 +135,8 @@ func (i *Image) Unknown(pc uint64, expr string) (names []string) {
 	if err != nil {
 		return nil
 	}
-	c := &CPU{Registers: map[string]uint64{"rip": pc}, Read: func([]byte, uint64) error { return errNoMemory }}
+	c := &CPU{Registers: map[string]uint64{"rip": pc},
+		Read: func([]byte, uint64) error { return errNoMemory }}
 	look := func(name string) {
 		if _, err := i.bi.FindType(name); err == nil || slices.Contains(names, name) {
 			return
@@ -146,7 +147,8 @@ func (i *Image) Unknown(pc uint64, expr string) (names []string) {
 		}
 		x, field, _ := strings.Cut(name, ".")
 		for _, end := range []string{
-			"could not find symbol value for " + name, "could not find symbol " + name, "package " + x + " has no function " + field,
+			"could not find symbol value for " + name, "could not find symbol " + name, "package " + x +
+				" has no function " + field,
 		} {
 			if strings.HasSuffix(err.Error(), end) {
 				names = append(names, name)
@@ -163,7 +165,8 @@ func (i *Image) Unknown(pc uint64, expr string) (names []string) {
 				return false
 			}
 			fields[n.Sel] = true
-		case *ast.KeyValueExpr, *ast.FuncLit, *ast.CompositeLit, *ast.InterfaceType, *ast.StructType, *ast.FuncType:
+		case *ast.KeyValueExpr, *ast.FuncLit, *ast.CompositeLit, *ast.InterfaceType, *ast.StructType,
+			*ast.FuncType:
 			return false // Delve says what it makes of that
 		case *ast.Ident:
 			if !fields[n] && types.Universe.Lookup(n.Name) == nil {
@@ -226,10 +229,12 @@ func (i *Image) scope(c *CPU) *proc.EvalScope {
 		}
 	}
 	arch := i.bi.Arch
-	r := op.NewDwarfRegisters(0, regs, binary.LittleEndian, arch.PCRegNum, arch.SPRegNum, arch.BPRegNum, arch.LRRegNum)
+	r := op.NewDwarfRegisters(0, regs, binary.LittleEndian, arch.PCRegNum, arch.SPRegNum,
+		arch.BPRegNum, arch.LRRegNum)
 	r.CFA = int64(c.Registers["rsp"] + c.Depth + 8)
 	r.FrameBase = r.CFA
-	return &proc.EvalScope{Location: i.location(c.Registers["rip"]), Regs: *r, Mem: cpuMemory{c}, BinInfo: i.bi}
+	return &proc.EvalScope{Location: i.location(c.Registers["rip"]), Regs: *r, Mem: cpuMemory{c},
+		BinInfo: i.bi}
 }
 
 // cpuMemory is the memory that a CPU sees, for Delve.

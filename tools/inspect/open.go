@@ -106,7 +106,8 @@ func movable(path string) (bool, error) {
 	}
 	defer f.Close()
 	named := func(name string) bool { return f.Section(name) != nil }
-	if !slices.ContainsFunc([]string{".debug_info", ".zdebug_info", ".gnu_debuglink", ".gnu_debugaltlink"}, named) {
+	if !slices.ContainsFunc([]string{".debug_info", ".zdebug_info", ".gnu_debuglink",
+		".gnu_debugaltlink"}, named) {
 		return false, fmt.Errorf("%s has no DWARF, by which goroutines and variables are known; "+
 			"give the same program built without -ldflags=-w and -s: its build ID is the same", path)
 	}
@@ -127,7 +128,8 @@ func (p *Program) global(expr string, n int) (*proc.Variable, error) {
 		// A thread that stands nowhere known has no frame; package variables need none.
 		scope = &proc.EvalScope{Mem: p.target.Memory(), BinInfo: p.target.BinInfo()}
 	}
-	return scope.EvalExpression(expr, proc.LoadConfig{FollowPointers: true, MaxVariableRecurse: 1, MaxStringLen: 256, MaxArrayValues: n, MaxStructFields: -1})
+	return scope.EvalExpression(expr, proc.LoadConfig{FollowPointers: true, MaxVariableRecurse: 1,
+		MaxStringLen: 256, MaxArrayValues: n, MaxStructFields: -1})
 }
 
 // waitReasons reads the words for why a goroutine waits, which differ between Go versions, from

@@ -120,7 +120,8 @@ func (g *group) write(b *strings.Builder, v View) {
 	}
 	fmt.Fprintf(b, " [%s", terminal.Clean(one.Status()))
 	if len(g.ids) == 1 && one.Since != 0 {
-		fmt.Fprintf(b, ", since %v of the machine's clock", time.Duration(one.Since).Round(time.Millisecond))
+		fmt.Fprintf(b, ", since %v of the machine's clock",
+			time.Duration(one.Since).Round(time.Millisecond))
 	}
 	b.WriteByte(']')
 	if one.System {

@@ -67,7 +67,8 @@ func (p *Program) Eval(expr string, at Place, l Limits) (v Value, err error) {
 			return Value{Name: expr, Why: OptimizedAway}, nil
 		}
 		if strings.Contains(err.Error(), "could not find symbol value") {
-			return v, fmt.Errorf("%s: %w: the program has none, or the linker left it out since nothing uses it", expr, err)
+			return v, fmt.Errorf(
+				"%s: %w: the program has none, or the linker left it out since nothing uses it", expr, err)
 		}
 		return v, fmt.Errorf("%s: %w", expr, err)
 	}
@@ -130,7 +131,8 @@ func (p *Program) scope(at Place) (*proc.EvalScope, error) {
 	if g.Thread != nil {
 		thread = g.Thread
 	}
-	return proc.FrameToScope(p.target, p.target.Memory(), g, thread.ThreadID(), frames[at.Frame:]...), nil
+	return proc.FrameToScope(p.target, p.target.Memory(), g, thread.ThreadID(),
+		frames[at.Frame:]...), nil
 }
 
 // inMain returns an expression in which a name that is a package variable or a type of main has
@@ -176,7 +178,8 @@ func (p *Program) inMain(expr string, scope *proc.EvalScope) string {
 }
 
 func (l Limits) config() proc.LoadConfig {
-	return proc.LoadConfig{FollowPointers: true, MaxVariableRecurse: l.Depth, MaxStringLen: l.Bytes, MaxArrayValues: l.Elements, MaxStructFields: -1, MaxMapBuckets: 0}
+	return proc.LoadConfig{FollowPointers: true, MaxVariableRecurse: l.Depth, MaxStringLen: l.Bytes,
+		MaxArrayValues: l.Elements, MaxStructFields: -1, MaxMapBuckets: 0}
 }
 
 // value makes ours of a variable of Delve's.
@@ -198,7 +201,8 @@ func value(v *proc.Variable) Value {
 // away reports whether an error is that the debug information has no place for a variable at the
 // frame's instruction: the compiler has kept it nowhere, or nowhere any more.
 func away(err error) bool {
-	for _, s := range []string{"could not find loclist entry", "empty OP stack", "optimized out", "optimized away"} {
+	for _, s := range []string{"could not find loclist entry", "empty OP stack", "optimized out",
+		"optimized away"} {
 		if strings.Contains(err.Error(), s) {
 			return true
 		}
@@ -235,7 +239,8 @@ func WriteVariables(w io.Writer, f Frame, all []Value) error {
 		if v.Outer {
 			note += " (shadowed)"
 		}
-		if _, err := fmt.Fprintf(w, "%s%s = %s\n", terminal.Clean(v.Name), note, clean(v.String())); err != nil {
+		if _, err := fmt.Fprintf(w, "%s%s = %s\n", terminal.Clean(v.Name), note,
+			clean(v.String())); err != nil {
 			return err
 		}
 	}

@@ -113,7 +113,8 @@ func Make(ctx context.Context, o Options) (firmware []string, err error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, fmt.Errorf("%s: %w\n%s", filepath.Base(mkrescue), err, strings.TrimSpace(msg.String()))
+		return nil, fmt.Errorf("%s: %w\n%s", filepath.Base(mkrescue), err,
+			strings.TrimSpace(msg.String()))
 	}
 	if err := os.Chmod(out.Name(), 0o644); err != nil {
 		return nil, err
@@ -214,7 +215,8 @@ next:
 				continue next
 			}
 		}
-		all = append(all, fmt.Sprintf("not for %s: GRUB's modules %s are missing; %s", p.name, p.dir, install.Hint("they come with GRUB", p.thing)))
+		all = append(all, fmt.Sprintf("not for %s: GRUB's modules %s are missing; %s", p.name, p.dir,
+			install.Hint("they come with GRUB", p.thing)))
 	}
 	return strings.Join(all, "; ")
 }

@@ -80,7 +80,8 @@ func primitive(name string) bool {
 	if strings.HasSuffix(name, "-fm") {
 		return false // the function of a method value calls it
 	}
-	return call || strings.HasPrefix(name, "internal/sync.(*Mutex)") || strings.HasPrefix(name, "sync.(*RWMutex)") ||
+	return call || strings.HasPrefix(name, "internal/sync.(*Mutex)") ||
+		strings.HasPrefix(name, "sync.(*RWMutex)") ||
 		strings.HasPrefix(name, "sync.(*Mutex)") || strings.HasPrefix(name, "sync.runtime_")
 }
 
@@ -204,7 +205,8 @@ type short struct {
 // inlinedAt returns what the instruction is, by the function that it was inlined from.
 func (f *function) inlinedAt(in *flow.Inst) (short, bool) {
 	for _, c := range f.p.file.Lookup(in.PC, false) {
-		if strings.HasPrefix(c.Function, "sync/atomic.") || strings.HasPrefix(c.Function, "internal/runtime/atomic.") {
+		if strings.HasPrefix(c.Function, "sync/atomic.") ||
+			strings.HasPrefix(c.Function, "internal/runtime/atomic.") {
 			continue
 		}
 		if act, ok := inlined[c.Function]; ok {

@@ -45,14 +45,18 @@ func newProgram(file image) *Program {
 func New(file *symbol.File) (*Program, error) {
 	switch {
 	case file.Machine != stdelf.EM_X86_64:
-		return nil, fmt.Errorf("%s is for %v: which locks are held can be told of code for amd64 alone", file.Name(), file.Machine)
+		return nil, fmt.Errorf("%s is for %v: which locks are held can be told of code for amd64 alone",
+			file.Name(), file.Machine)
 	case file.Type == stdelf.ET_DYN:
-		return nil, fmt.Errorf("%s is position-independent: build it with -buildmode=exe to be told which locks are held", file.Name())
+		return nil, fmt.Errorf(
+			"%s is position-independent: build it with -buildmode=exe to be told which locks are held",
+			file.Name())
 	}
 	p := newProgram(file)
 	for i := range file.Sections {
 		s := &file.Sections[i]
-		if s.Flags&stdelf.SHF_ALLOC == 0 || s.Flags&(stdelf.SHF_WRITE|stdelf.SHF_EXECINSTR) != 0 || s.Type == stdelf.SHT_NOBITS {
+		if s.Flags&stdelf.SHF_ALLOC == 0 || s.Flags&(stdelf.SHF_WRITE|stdelf.SHF_EXECINSTR) != 0 ||
+			s.Type == stdelf.SHT_NOBITS {
 			continue
 		}
 		// Go's tables are no data of the program; they are large, and nothing in code points there.
@@ -173,7 +177,8 @@ type Point struct {
 
 // View is what is known of a frame besides its pc. Context: host.
 type View struct {
-	SP   uint64                                // where SP stood at the entry, with the return address on top
+	// where SP stood at the entry, with the return address on top
+	SP   uint64
 	Word func(addr uint64) (w uint64, ok bool) // reads memory
 	// Registers has what is known of the frame's registers, by x86's numbers: of the frame in
 	// which a goroutine runs.
@@ -257,7 +262,8 @@ func (p *Program) point(pc uint64, ret bool, targets map[path]uint64, view View)
 	if s == nil {
 		return nil, fmt.Errorf("the code at %#x is never reached", pc)
 	}
-	q := &Point{Held: list(of(s).held), Freed: list(of(s).freed), Later: f.later(block, in.PC), View: view, p: p, f: f, s: s}
+	q := &Point{Held: list(of(s).held), Freed: list(of(s).freed), Later: f.later(block, in.PC),
+		View: view, p: p, f: f, s: s}
 	if ret {
 		q.call = in
 	}

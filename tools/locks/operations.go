@@ -59,7 +59,8 @@ func (f *function) operation(s *flow.State, in *flow.Inst, name string) {
 	case "select":
 		// selectgo(cases, order, pc0, sends, receives, block): a case is a channel and an element.
 		cases, sends, receives := f.Node(addr), argument(3), argument(4)
-		if cases.Kind != flow.Frame || sends.Kind != flow.Const || receives.Kind != flow.Const || sends.N+receives.N > 1<<16 {
+		if cases.Kind != flow.Frame || sends.Kind != flow.Const || receives.Kind != flow.Const ||
+			sends.N+receives.N > 1<<16 {
 			return
 		}
 		for i := range sends.N + receives.N {

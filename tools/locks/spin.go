@@ -30,13 +30,15 @@ const maxSteps = 20000
 
 // yields are functions of the runtime that give the CPU away and come back.
 var yields = map[string]bool{
-	"runtime.Gosched": true, "runtime.procyield": true, "runtime.osyield": true, "runtime.procyieldAsm": true,
+	"runtime.Gosched": true, "runtime.procyield": true, "runtime.osyield": true,
+	"runtime.procyieldAsm":         true,
 	"internal/sync.runtime_doSpin": true, "sync.runtime_doSpin": true,
 }
 
 // Spins reports whether a goroutine stays in a loop for as long as memory is as it is, and the
 // addresses outside of its stack that it reads in it, sorted. read reads memory.
-func (p *Program) Spins(f Frame, read func(addr uint64, b []byte) bool) (reads []uint64, spins bool) {
+func (p *Program) Spins(f Frame, read func(addr uint64,
+	b []byte) bool) (reads []uint64, spins bool) {
 	m := &machine{p: p, f: f, read: read, mem: make(map[uint64]byte)}
 	type snapshot struct {
 		f             Frame
@@ -203,7 +205,8 @@ func (m *machine) step() bool {
 		x, _ := src.(x86asm.Mem)
 		v, known := m.address(in, x)
 		return m.set(in, dst, v, known)
-	case x86asm.CMP, x86asm.TEST, x86asm.ADD, x86asm.SUB, x86asm.AND, x86asm.OR, x86asm.XOR, x86asm.INC, x86asm.DEC:
+	case x86asm.CMP, x86asm.TEST, x86asm.ADD, x86asm.SUB, x86asm.AND, x86asm.OR, x86asm.XOR,
+		x86asm.INC, x86asm.DEC:
 		return m.arithmetic(in, dst, src, size(in, dst))
 	case x86asm.CMPXCHG:
 		n := size(in, dst)
@@ -314,8 +317,10 @@ func (m *machine) conditional(in *flow.Inst) bool {
 	name := in.Op.String()
 	set := strings.HasPrefix(name, "SET")
 	less := m.sf != m.of
-	taken, ok := map[string]bool{"E": m.zf, "NE": !m.zf, "B": m.cf, "AE": !m.cf, "BE": m.cf || m.zf, "A": !m.cf && !m.zf,
-		"L": less, "GE": !less, "LE": less || m.zf, "G": !less && !m.zf, "S": m.sf, "NS": !m.sf}[strings.TrimPrefix(strings.TrimPrefix(name, "SET"), "J")]
+	taken, ok := map[string]bool{"E": m.zf, "NE": !m.zf, "B": m.cf, "AE": !m.cf, "BE": m.cf || m.zf,
+		"A": !m.cf && !m.zf,
+		"L": less, "GE": !less, "LE": less || m.zf, "G": !less && !m.zf, "S": m.sf,
+		"NS": !m.sf}[strings.TrimPrefix(strings.TrimPrefix(name, "SET"), "J")]
 	switch {
 	case !ok || !m.flags || !set && !in.Conditional():
 		return false

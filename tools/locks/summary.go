@@ -74,7 +74,10 @@ func (f *function) leaves() (held, freed []hold) {
 	// One that is taken by one pointer and given back by another is the same, unless the code alone
 	// says where both point.
 	held = slices.DeleteFunc(held, func(h hold) bool {
-		j := slices.IndexFunc(freed, func(y hold) bool { return h.mode == y.mode && !(f.Fixed(h.addr) && f.Fixed(y.addr)) })
+		j := slices.IndexFunc(freed, func(y hold) bool {
+			return h.mode == y.mode &&
+				!(f.Fixed(h.addr) && f.Fixed(y.addr))
+		})
 		if j >= 0 {
 			freed = slices.Delete(freed, j, j+1)
 		}
@@ -179,7 +182,8 @@ func (p *Program) seeLock(pc uint64, depth int) bool {
 	switch {
 	case operations[name].what != "":
 		return true
-	case name == "" || strings.HasPrefix(name, "runtime.") || strings.HasPrefix(name, "internal/runtime/"):
+	case name == "" || strings.HasPrefix(name, "runtime.") ||
+		strings.HasPrefix(name, "internal/runtime/"):
 		return false
 	case primitive(name):
 		return true

@@ -13,8 +13,9 @@ type Images struct {
 	// Given are the images, in the order in which they are tried.
 	Given []Resolver
 	// Find returns an image that is not among them: of a build ID in lower-case
-	// hexadecimal (or of its beginning, with PartMark behind it), or of a Linux module by the name that Linux gives it; nil if
-	// there is none. The other argument is empty. A nil Find finds nothing.
+	// hexadecimal (or of its beginning, with PartMark behind it), or of a Linux module by the name
+	// that Linux gives it; nil if there is none. The other argument is empty. A nil Find finds
+	// nothing.
 	Find func(build, module string) Resolver
 	// File returns an image that is not among them by the path that its file has on the
 	// system that ran it, of which the last part counts most; nil if there is none. A

@@ -1,5 +1,5 @@
-// Package lossy is a bad network: it passes datagrams on between machines and a receiver, and loses,
-// doubles and delays some of them.
+// Package lossy is a bad network: it passes datagrams on between machines and a receiver, and
+// loses, doubles and delays some of them.
 //
 //	lossy.go  all of it
 //
@@ -14,8 +14,8 @@ import (
 	"sync"
 )
 
-// A Relay passes datagrams on, from 127.0.0.1 to a receiver and back. Of all of them the share loss is
-// lost; a third of that comes twice, and another third late, behind up to eight later ones.
+// A Relay passes datagrams on, from 127.0.0.1 to a receiver and back. Of all of them the share loss
+// is lost; a third of that comes twice, and another third late, behind up to eight later ones.
 type Relay struct {
 	// Conn takes what the machines send.
 	Conn *net.UDPConn
@@ -36,13 +36,15 @@ type held struct {
 	send  func([]byte)
 }
 
-// Start starts a relay to a port of 127.0.0.1. With the same seed and datagrams it loses the same ones.
+// Start starts a relay to a port of 127.0.0.1. With the same seed and datagrams it loses the same
+// ones.
 func Start(port string, loss float64, seed uint64) (*Relay, error) {
 	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		return nil, err
 	}
-	r := &Relay{Conn: conn, rand: rand.New(rand.NewPCG(seed, 1)), loss: loss, to: map[string]*net.UDPConn{}}
+	r := &Relay{Conn: conn, rand: rand.New(rand.NewPCG(seed, 1)), loss: loss,
+		to: map[string]*net.UDPConn{}}
 	go r.run(port)
 	return r, nil
 }
@@ -50,8 +52,8 @@ func Start(port string, loss float64, seed uint64) (*Relay, error) {
 // Port is where the machines send to.
 func (r *Relay) Port() string { return strconv.Itoa(r.Conn.LocalAddr().(*net.UDPAddr).Port) }
 
-// See has f look at each datagram from now on, before it is lost or not. f is called by one goroutine at
-// a time.
+// See has f look at each datagram from now on, before it is lost or not. f is called by one
+// goroutine at a time.
 func (r *Relay) See(f func(b []byte)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

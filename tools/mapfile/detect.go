@@ -88,7 +88,8 @@ func detect(text string) (format, error) {
 	case first == "":
 		return format{}, fmt.Errorf(" %w: no text in it", ErrUnknown)
 	}
-	return format{}, fmt.Errorf("%d: %w: %.60q is no line of nm's output, of System.map or of a map of GNU ld, lld, Microsoft's linker or Borland's", firstLine, ErrUnknown, first)
+	return format{},
+		fmt.Errorf("%d: %w: %.60q is no line of nm's output, of System.map or of a map of GNU ld, lld, Microsoft's linker or Borland's", firstLine, ErrUnknown, first)
 }
 
 func isPosix(s string) bool {

@@ -30,8 +30,10 @@ const (
 
 // isGNUHeading reports whether the line is one of those that divide ld's maps.
 func isGNUHeading(s string) bool {
-	return s == gnuHeading || s == goldHeading || s == "Memory Configuration" || s == "Discarded input sections" ||
-		strings.HasPrefix(s, "Archive member included ") || strings.HasPrefix(s, "As-needed library included ")
+	return s == gnuHeading || s == goldHeading || s == "Memory Configuration" ||
+		s == "Discarded input sections" ||
+		strings.HasPrefix(s, "Archive member included ") ||
+		strings.HasPrefix(s, "As-needed library included ")
 }
 
 func (m *Map) readGNU(Options) reader {
@@ -137,13 +139,15 @@ func (r *gnuReader) symbol(addr, rest string) error {
 		return fmt.Errorf("%.40q is not an address", addr)
 	}
 	rest = strings.TrimSpace(rest)
-	if rest == "" || strings.HasPrefix(rest, "0x") || strings.HasPrefix(rest, "(size before relaxing)") {
+	if rest == "" || strings.HasPrefix(rest, "0x") ||
+		strings.HasPrefix(rest, "(size before relaxing)") {
 		return nil
 	}
 	s := Symbol{Addr: a, Type: typeIn(r.piece, r.out)}
 	if name, value, ok := strings.Cut(rest, " = "); ok {
 		s.mark = true
-		name = strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(name, "PROVIDE "), "PROVIDE_HIDDEN "), "HIDDEN ")
+		name = strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(name, "PROVIDE "),
+			"PROVIDE_HIDDEN "), "HIDDEN ")
 		rest = strings.TrimPrefix(name, "(")
 		if rest == "__image_base__" || rest == "__ImageBase" {
 			r.base = a
@@ -153,7 +157,8 @@ func (r *gnuReader) symbol(addr, rest string) error {
 			s.Type = 'A' // a number: it may be an address or not
 		}
 	}
-	if rest == "." || r.unloaded || strings.HasPrefix(rest, "ASSERT ") || strings.HasPrefix(rest, "FILL ") {
+	if rest == "." || r.unloaded || strings.HasPrefix(rest, "ASSERT ") ||
+		strings.HasPrefix(rest, "FILL ") {
 		return nil
 	}
 	s.Name = rest

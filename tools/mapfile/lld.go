@@ -83,7 +83,8 @@ func (r *lldReader) line(s string) error {
 	default:
 		sym := Symbol{Name: name, Addr: addr, Size: size, Type: typeIn(r.piece.Name, r.out)}
 		if n, _, ok := strings.Cut(name, " = "); ok {
-			sym.Name, sym.mark = strings.TrimPrefix(strings.TrimPrefix(n, "PROVIDE("), "PROVIDE_HIDDEN("), true
+			sym.Name, sym.mark = strings.TrimPrefix(strings.TrimPrefix(n, "PROVIDE("),
+				"PROVIDE_HIDDEN("), true
 			if sym.Name == "." {
 				return nil
 			}

@@ -257,7 +257,8 @@ func (s *Symbol) binding() int {
 // code. nm does not tell it from the first function's.
 func isStartMark(name string) bool {
 	switch name {
-	case "_text", "_stext", "__text_start", "_ftext", "__executable_start", "_sinittext", "__init_begin", "__inittext_begin":
+	case "_text", "_stext", "__text_start", "_ftext", "__executable_start", "_sinittext",
+		"__init_begin", "__inittext_begin":
 		return true
 	}
 	return false
@@ -431,18 +432,24 @@ func (m *Map) Logical(segment, offset uint64) (addr uint64, ok bool) {
 // script.
 func isData(section string) bool {
 	return hasPrefix(section,
-		".data", ".bss", ".sbss", ".sdata", ".ldata", ".lbss", ".rodata", ".lrodata", ".rdata", ".tdata", ".tbss", ".tls",
-		".got", ".igot", ".dyn", ".interp", ".note", ".rela", ".rel.", ".relr", ".eh_frame", ".gcc_except", ".gnu", ".hash", ".init_array", ".fini_array",
-		".preinit_array", ".ctors", ".dtors", ".jcr", ".comment", ".debug", ".zdebug", ".stab", ".symtab", ".strtab", ".shstrtab",
-		".pdata", ".xdata", ".idata", ".edata", ".CRT", ".rsrc", ".reloc", ".drectve", ".ARM.ex", ".ARM.attr", ".riscv.attr", ".heap", ".stack",
+		".data", ".bss", ".sbss", ".sdata", ".ldata", ".lbss", ".rodata", ".lrodata", ".rdata", ".tdata",
+		".tbss", ".tls",
+		".got", ".igot", ".dyn", ".interp", ".note", ".rela", ".rel.", ".relr", ".eh_frame",
+		".gcc_except", ".gnu", ".hash", ".init_array", ".fini_array",
+		".preinit_array", ".ctors", ".dtors", ".jcr", ".comment", ".debug", ".zdebug", ".stab", ".symtab",
+		".strtab", ".shstrtab",
+		".pdata", ".xdata", ".idata", ".edata", ".CRT", ".rsrc", ".reloc", ".drectve", ".ARM.ex",
+		".ARM.attr", ".riscv.attr", ".heap", ".stack",
 		".gopclntab", ".go.", ".typelink", ".itablink", ".noptr", ".sframe", "COMMON")
 }
 
 // isUnloaded reports whether a section of this name is for tools only: its address,
 // mostly 0, means nothing.
 func isUnloaded(section string) bool {
-	return hasPrefix(section, ".debug", ".zdebug", ".comment", ".stab", ".symtab", ".strtab", ".shstrtab", ".gnu.lto", ".gnu.attributes",
-		".gnu.warning", ".note.GNU-stack", ".ARM.attr", ".riscv.attr", "/DISCARD/", ".drectve", ".gnu_debug")
+	return hasPrefix(section, ".debug", ".zdebug", ".comment", ".stab", ".symtab", ".strtab",
+		".shstrtab", ".gnu.lto", ".gnu.attributes",
+		".gnu.warning", ".note.GNU-stack", ".ARM.attr", ".riscv.attr", "/DISCARD/", ".drectve",
+		".gnu_debug")
 }
 
 // hasPrefix reports whether s begins with one of the prefixes.

@@ -80,14 +80,15 @@ func nmSize(s, rest string) (size uint64, ok bool) {
 }
 
 func (m *Map) readBSD(Options) reader {
-	return m.readNM("ADDRESS [SIZE] TYPE NAME, as nm", func(line string) (sym Symbol, ok bool, err error) {
-		if sym, ok, err = bsdLine(line); sym.Type == '_' {
-			sym.Name = "" // of Go's nm, for a file
-		}
-		word, _ := token(line)
-		m.wide = m.wide || ok && err == nil && sym.Type != 'U' && sym.Name != "" && len(word) > 8
-		return sym, ok, err
-	})
+	return m.readNM("ADDRESS [SIZE] TYPE NAME, as nm",
+		func(line string) (sym Symbol, ok bool, err error) {
+			if sym, ok, err = bsdLine(line); sym.Type == '_' {
+				sym.Name = "" // of Go's nm, for a file
+			}
+			word, _ := token(line)
+			m.wide = m.wide || ok && err == nil && sym.Type != 'U' && sym.Name != "" && len(word) > 8
+			return sym, ok, err
+		})
 }
 
 // readNM reads lines of one of nm's formats, which form says in words and read reads. A
@@ -151,11 +152,12 @@ func lastToken(s string) (rest, word string) {
 }
 
 func (m *Map) readPosix(Options) reader {
-	return m.readNM("NAME TYPE [ADDRESS [SIZE]], as nm -P", func(line string) (sym Symbol, ok bool, err error) {
-		sym, ok = posixLine(line)
-		m.wide = m.wide || ok && sym.Addr>>32 != 0
-		return sym, ok, nil
-	})
+	return m.readNM("NAME TYPE [ADDRESS [SIZE]], as nm -P",
+		func(line string) (sym Symbol, ok bool, err error) {
+			sym, ok = posixLine(line)
+			m.wide = m.wide || ok && sym.Addr>>32 != 0
+			return sym, ok, nil
+		})
 }
 
 // isSysVHeading reports whether the words are those over the columns of nm -f sysv.

@@ -76,7 +76,8 @@ func logicalAddress(s string) (num, off uint64, rest string, ok bool) {
 
 func isSegmentHeading(s string) bool {
 	switch strings.Join(strings.Fields(s), " ") {
-	case "Start Length Name Class", "Start Stop Length Name Class", "Address Publics by Name", "Address Publics by Value":
+	case "Start Length Name Class", "Start Stop Length Name Class", "Address Publics by Name",
+		"Address Publics by Value":
 		return true
 	}
 	return strings.HasPrefix(s, " Preferred load address is ") || isRvaHeading(s)
@@ -162,8 +163,10 @@ func (r *segReader) heading(s string) (part int, ok bool) {
 		return partByValue, true
 	case f == "Static symbols":
 		return partStatic, true
-	case strings.HasPrefix(f, "Line numbers for "), strings.HasPrefix(f, "FIXUPS:"), f == "Exports", f == "Imports",
-		strings.HasPrefix(f, "Bound resource files"), strings.HasPrefix(f, "Program entry point"), strings.HasPrefix(f, "entry point at"):
+	case strings.HasPrefix(f, "Line numbers for "), strings.HasPrefix(f, "FIXUPS:"), f == "Exports",
+		f == "Imports",
+		strings.HasPrefix(f, "Bound resource files"), strings.HasPrefix(f, "Program entry point"),
+		strings.HasPrefix(f, "entry point at"):
 		return partSkip, true
 	}
 	return 0, false
@@ -345,7 +348,8 @@ func (r *segReader) findStarts(opt Options) (preferred uint64, err error) {
 			start[t.num] = t.off
 		}
 		if t.length != 0 && t.length-1 > ^t.off {
-			return 0, fmt.Errorf("segment %s: %#x bytes from %#x on leave the address space", t.name, t.length, t.off)
+			return 0, fmt.Errorf("segment %s: %#x bytes from %#x on leave the address space", t.name,
+				t.length, t.off)
 		}
 		end[t.num] = max(end[t.num], t.off+t.length)
 		highest = max(highest, t.num)
@@ -378,7 +382,8 @@ func (r *segReader) findStarts(opt Options) (preferred uint64, err error) {
 		if len(r.table) == 0 {
 			table = "it has no table of segments"
 		}
-		r.m.assumed = fmt.Sprintf("%s: the load address cannot be told from the map, as %s: %#x is taken, the linker's default; -base gives another", r.m.name, table, preferred)
+		r.m.assumed = fmt.Sprintf(
+			"%s: the load address cannot be told from the map, as %s: %#x is taken, the linker's default; -base gives another", r.m.name, table, preferred)
 	}
 	r.unknown = true
 	at := preferred + peAlign

@@ -1,10 +1,11 @@
 package memory
 
-// A dump, read from its beginning to its end, since it may come through a pipe. QEMU writes an ELF core: the
-// program headers, the notes, and RAM, in the order of its physical addresses, which are in p_paddr
-// (dump/dump.c). With paging=true it has a segment for each run of virtual addresses, with the
-// physical one beside it, so that segments share bytes of the file: such a one is no pipe. The same walk
-// of the tables then serves as with any other, if the tables are mapped. Anything that is no ELF file is RAM from address 0 on, as pmemsave writes it.
+// A dump, read from its beginning to its end, since it may come through a pipe. QEMU writes an ELF
+// core: the program headers, the notes, and RAM, in the order of its physical addresses, which are
+// in p_paddr (dump/dump.c). With paging=true it has a segment for each run of virtual addresses,
+// with the physical one beside it, so that segments share bytes of the file: such a one is no pipe.
+// The same walk of the tables then serves as with any other, if the tables are mapped. Anything
+// that is no ELF file is RAM from address 0 on, as pmemsave writes it.
 
 import (
 	"bufio"
@@ -46,8 +47,8 @@ const (
 // ErrDump is returned for a file that is no dump of a machine that is known here.
 var ErrDump = errors.New("it is no dump of an x86-64 machine")
 
-// OpenDump reads the beginning of a dump. size is that of the file, or -1 if it comes through a pipe.
-// Errors are ErrDump, ErrCut and those of r.
+// OpenDump reads the beginning of a dump. size is that of the file, or -1 if it comes through a
+// pipe. Errors are ErrDump, ErrCut and those of r.
 func OpenDump(r io.Reader, size int64) (*Dump, error) {
 	d := &Dump{r: bufio.NewReaderSize(r, piece)}
 	if size >= 0 {
@@ -62,7 +63,8 @@ func OpenDump(r io.Reader, size int64) (*Dump, error) {
 	case string(head) == elf.ELFMAG:
 		err = d.open(size)
 	case string(head) == "KDUM", string(head) == "make":
-		err = fmt.Errorf("%w: it is in the format of kdump; have QEMU write it as ELF, dump-guest-memory without -z, -l, -s", ErrDump)
+		err = fmt.Errorf(
+			"%w: it is in the format of kdump; have QEMU write it as ELF, dump-guest-memory without -z, -l, -s", ErrDump)
 	case size < 0:
 		err = ErrDump
 	case size%PageSize != 0:
@@ -112,7 +114,9 @@ func (d *Dump) open(size int64) error {
 		return err
 	}
 	binary.Read(bytes.NewReader(b), binary.LittleEndian, &h)
-	if h.Ident[elf.EI_CLASS] != byte(elf.ELFCLASS64) || h.Ident[elf.EI_DATA] != byte(elf.ELFDATA2LSB) || h.Type != uint16(elf.ET_CORE) || h.Machine != uint16(elf.EM_X86_64) {
+	if h.Ident[elf.EI_CLASS] != byte(elf.ELFCLASS64) ||
+		h.Ident[elf.EI_DATA] != byte(elf.ELFDATA2LSB) || h.Type != uint16(elf.ET_CORE) ||
+		h.Machine != uint16(elf.EM_X86_64) {
 		return fmt.Errorf("%w: an ELF file of another kind", ErrDump)
 	}
 	count := uint64(h.Phnum)
@@ -127,7 +131,8 @@ func (d *Dump) open(size int64) error {
 		}
 		count = uint64(binary.LittleEndian.Uint32(s[44:]))
 	}
-	if h.Phentsize != progSize || h.Phoff < d.at || h.Phoff > mostNotes || count > mostSegments || count == 0 {
+	if h.Phentsize != progSize || h.Phoff < d.at || h.Phoff > mostNotes ||
+		count > mostSegments || count == 0 {
 		return fmt.Errorf("%w: its program headers are damaged", ErrDump)
 	}
 	if err := d.skip(h.Phoff); err != nil {
@@ -202,16 +207,18 @@ func (d *Dump) CPUs() []CPU { return d.cpus }
 // Blocks implements [Source].
 func (d *Dump) Blocks() []Block { return d.blocks }
 
-// Direct has Copy take the memory from elsewhere where that is faster than a pipe: open returns what reads so many
-// bytes from a physical address on. Where it fails, or has not at a segment's beginning what the pipe
-// has, the memory comes by the pipe.
-func (d *Dump) Direct(open func(start, size uint64) (read func(p []byte, addr uint64) error, err error)) {
+// Direct has Copy take the memory from elsewhere where that is faster than a pipe: open returns
+// what reads so many bytes from a physical address on. Where it fails, or has not at a segment's
+// beginning what the pipe has, the memory comes by the pipe.
+func (d *Dump) Direct(open func(start, size uint64) (read func(p []byte, addr uint64) error,
+	err error)) {
 	d.direct = open
 }
 
-// copyDirect gives the memory of a segment to put, from elsewhere, and reports whether it has. What the pipe
-// has of the segment is in first, and put has that already.
-func (d *Dump) copyDirect(s segment, first []byte, put func(addr uint64, data []byte) error) (done bool, err error) {
+// copyDirect gives the memory of a segment to put, from elsewhere, and reports whether it has. What
+// the pipe has of the segment is in first, and put has that already.
+func (d *Dump) copyDirect(s segment, first []byte,
+	put func(addr uint64, data []byte) error) (done bool, err error) {
 	read, err := d.direct(s.addr, s.size)
 	if err != nil {
 		return false, nil

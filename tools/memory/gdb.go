@@ -1,8 +1,9 @@
 package memory
 
-// A machine behind a gdb stub, by gdb's remote protocol (gdb manual, appendix E): packets $data#sum, answered
-// by + and a packet. Registers come by g, memory by m, in hexadecimal. QEMU's stub reads physical
-// addresses when it is told to (Qqemu.PhyMemMode). For another stub the kernel's map of all RAM serves.
+// A machine behind a gdb stub, by gdb's remote protocol (gdb manual, appendix E): packets
+// $data#sum, answered by + and a packet. Registers come by g, memory by m, in hexadecimal. QEMU's
+// stub reads physical addresses when it is told to (Qqemu.PhyMemMode). For another stub the
+// kernel's map of all RAM serves.
 
 import (
 	"bufio"
@@ -30,8 +31,8 @@ const stubTimeout = 20 * time.Second
 // mostPacket is the longest packet that is taken, in bytes.
 const mostPacket = 1 << 20
 
-// Stub is a connection to a gdb stub. It is a [Physical], and with Blocks set a [Source]: a stub does not
-// say where there is RAM.
+// Stub is a connection to a gdb stub. It is a [Physical], and with Blocks set a [Source]: a stub
+// does not say where there is RAM.
 type Stub struct {
 	conn net.Conn
 	r    *bufio.Reader
@@ -124,9 +125,11 @@ func (s *Stub) ask(packet string) (string, error) {
 		switch {
 		case strings.HasPrefix(answer, "O") && answer != "OK": // what the program says
 			continue
-		case strings.HasPrefix(answer, "T") && packet != "?": // that it has stopped, as QEMU says to who connects
+		case strings.HasPrefix(answer, "T") && packet != "?":
+			// that it has stopped, as QEMU says to who connects
 			continue
-		case strings.HasPrefix(answer, "W"), strings.HasPrefix(answer, "X"): // QEMU's last word, whatever it was asked
+		case strings.HasPrefix(answer, "W"), strings.HasPrefix(answer, "X"):
+			// QEMU's last word, whatever it was asked
 			return "", fmt.Errorf("%w: %w", ErrStub, ErrEnded)
 		}
 		return answer, nil
@@ -207,7 +210,8 @@ func (s *Stub) packet() (string, error) {
 
 // gone says what the end of the connection means.
 func gone(err error) error {
-	if err == io.EOF || err == io.ErrUnexpectedEOF || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
+	if err == io.EOF || err == io.ErrUnexpectedEOF || errors.Is(err, syscall.EPIPE) ||
+		errors.Is(err, syscall.ECONNRESET) {
 		return ErrEnded
 	}
 	return err
@@ -216,9 +220,9 @@ func gone(err error) error {
 // SetBlocks says where there is RAM.
 func (s *Stub) SetBlocks(blocks []Block) { s.blocks = blocks }
 
-// SetDirectMap says where the kernel has mapped physical address 0, and all RAM from there on. Until then
-// only the image can be read by physical addresses, which are its virtual ones, from a stub that does not take
-// physical addresses.
+// SetDirectMap says where the kernel has mapped physical address 0, and all RAM from there on.
+// Until then only the image can be read by physical addresses, which are its virtual ones, from a
+// stub that does not take physical addresses.
 func (s *Stub) SetDirectMap(virtual uint64) {
 	if !s.physical {
 		s.direct = virtual
@@ -260,7 +264,8 @@ func (s *Stub) Copy(put func(addr uint64, data []byte) error) error {
 			case errors.Is(err, ErrNotRAM):
 				clear(part)
 				for i := 0; i < len(part); i += PageSize {
-					if err := s.ReadPhysical(part[i:i+PageSize], at+uint64(i)); err != nil && !errors.Is(err, ErrNotRAM) {
+					if err := s.ReadPhysical(part[i:i+PageSize], at+uint64(i)); err != nil &&
+						!errors.Is(err, ErrNotRAM) {
 						return err
 					}
 				}

@@ -1,8 +1,8 @@
 package memory
 
-// The registers of a machine behind a gdb stub. A stub that describes its target (gdb manual, "Target
-// Descriptions") has them in the order of the description; QEMU's has the control registers among them. One that
-// does not has those of gdb's own layout for x86-64.
+// The registers of a machine behind a gdb stub. A stub that describes its target (gdb manual,
+// "Target Descriptions") has them in the order of the description; QEMU's has the control registers
+// among them. One that does not has those of gdb's own layout for x86-64.
 
 import (
 	"encoding/binary"
@@ -22,7 +22,8 @@ type stubReg struct {
 
 // plainRegs is gdb's own layout (gdb/features/i386/64bit-core.xml).
 var plainRegs = func() (all []stubReg) {
-	for n := range strings.FieldsSeq("rax rbx rcx rdx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 rip") {
+	for n := range strings.FieldsSeq(
+		"rax rbx rcx rdx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 rip") {
 		all = append(all, stubReg{n, 64})
 	}
 	for n := range strings.FieldsSeq("eflags cs ss ds es fs gs") {
@@ -160,8 +161,8 @@ func (s *Stub) readCPUs(regs []stubReg) error {
 	return nil
 }
 
-// registers returns those of up to eight bytes in the answer to g, and with low the lower eight bytes
-// of the XMM registers; nil: it is no answer of an x86-64 processor.
+// registers returns those of up to eight bytes in the answer to g, and with low the lower eight
+// bytes of the XMM registers; nil: it is no answer of an x86-64 processor.
 func registers(regs []stubReg, answer string, low bool) CPU {
 	all := make(CPU, len(regs))
 	for _, r := range regs {

@@ -32,6 +32,7 @@ type Source interface {
 	CPUs() []CPU
 	// Blocks returns where there is RAM.
 	Blocks() []Block
-	// Copy gives all RAM to put, in pieces; zeros may be left out. It ends with the first error of put.
+	// Copy gives all RAM to put, in pieces; zeros may be left out. It ends with the first error of
+	// put.
 	Copy(put func(addr uint64, data []byte) error) error
 }

@@ -1,14 +1,16 @@
 package memory
 
-// The notes of QEMU's dump. For each CPU there is one named QEMU, with all that a debugger has to know
-// (target/i386/arch_dump.c, QEMUCPUState, version 1): the general registers, then segments of 24 bytes,
-// each with its base behind 16 of them, then CR0 to CR4.
+// The notes of QEMU's dump. For each CPU there is one named QEMU, with all that a debugger has to
+// know (target/i386/arch_dump.c, QEMUCPUState, version 1): the general registers, then segments of
+// 24 bytes, each with its base behind 16 of them, then CR0 to CR4.
 
 import "encoding/binary"
 
 var (
-	qemuGeneral  = [...]string{"rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rsp", "rbp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rip", "rflags"}
-	qemuSegments = [...]string{"cs", "ds", "es", "fs", "gs", "ss", "", "", "", ""} // and LDT, TR, GDT, IDT
+	qemuGeneral = [...]string{"rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rsp", "rbp", "r8", "r9",
+		"r10", "r11", "r12", "r13", "r14", "r15", "rip", "rflags"}
+	// and LDT, TR, GDT, IDT
+	qemuSegments = [...]string{"cs", "ds", "es", "fs", "gs", "ss", "", "", "", ""}
 	qemuControl  = [...]string{"cr0", "", "cr2", "cr3", "cr4"}
 )
 
@@ -27,7 +29,8 @@ func cpusOf(notes []byte) (cpus []CPU) {
 		const general = 8
 		const segments = general + 8*len(qemuGeneral)
 		const control = segments + 24*len(qemuSegments)
-		if string(name[:min(nameSize, 4)]) != "QEMU" || len(desc) < control+8*len(qemuControl) || le.Uint32(desc) != 1 {
+		if string(name[:min(nameSize, 4)]) != "QEMU" || len(desc) < control+8*len(qemuControl) ||
+			le.Uint32(desc) != 1 {
 			continue
 		}
 		c := CPU{}

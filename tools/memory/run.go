@@ -1,7 +1,7 @@
 package memory
 
-// A machine that is run in pieces: its gdb stub stops it, and lets it go on to a breakpoint, to a write, or by
-// one instruction.
+// A machine that is run in pieces: its gdb stub stops it, and lets it go on to a breakpoint, to a
+// write, or by one instruction.
 
 import (
 	"context"
@@ -10,15 +10,16 @@ import (
 	"time"
 )
 
-// A Debugger is a stub of a machine with one CPU whose memory is read by virtual addresses. Not for several
-// goroutines at once.
+// A Debugger is a stub of a machine with one CPU whose memory is read by virtual addresses. Not for
+// several goroutines at once.
 type Debugger struct {
 	*Stub
 	regs   []stubReg
 	reason string // the packet that has told of the last stop
 }
 
-// DialDebugger connects to a stub, as [DialStub] does, on a network ("tcp", "unix"). Errors wrap ErrStub.
+// DialDebugger connects to a stub, as [DialStub] does, on a network ("tcp", "unix"). Errors wrap
+// ErrStub.
 func DialDebugger(ctx context.Context, network, address string) (*Debugger, error) {
 	s, err := dial(ctx, network, address)
 	if err != nil {
@@ -38,11 +39,12 @@ func DialDebugger(ctx context.Context, network, address string) (*Debugger, erro
 	return d, nil
 }
 
-// Registers returns the CPU's registers by QEMU's names, those of up to eight bytes; of the XMM registers
-// xmm0 to xmm15 the lower eight bytes.
+// Registers returns the CPU's registers by QEMU's names, those of up to eight bytes; of the XMM
+// registers xmm0 to xmm15 the lower eight bytes.
 //
-// An answer that is none, such as an error or what an earlier packet was to get, is asked for once more. Errors wrap
-// ErrStub, and say what the stub has answered; those of a machine that is gone wrap [ErrEnded].
+// An answer that is none, such as an error or what an earlier packet was to get, is asked for once
+// more. Errors wrap ErrStub, and say what the stub has answered; those of a machine that is gone
+// wrap [ErrEnded].
 func (d *Debugger) Registers() (map[string]uint64, error) {
 	said := ""
 	for range 2 {
@@ -53,7 +55,8 @@ func (d *Debugger) Registers() (map[string]uint64, error) {
 		if all := registers(d.regs, a, true); all != nil {
 			return all, nil
 		}
-		// Its answer is a stop, which is passed over wherever it comes, so that answers belong to their packets again.
+		// Its answer is a stop, which is passed over wherever it comes, so that answers belong to their
+		// packets again.
 		if _, err := d.ask("?"); err != nil {
 			return nil, err
 		}
@@ -69,8 +72,8 @@ func (d *Debugger) Read(p []byte, addr uint64) error { return d.ReadPhysical(p, 
 func (d *Debugger) Break(addr uint64) error   { return d.want(fmt.Sprintf("Z1,%x,1", addr)) }
 func (d *Debugger) Unbreak(addr uint64) error { return d.want(fmt.Sprintf("z1,%x,1", addr)) }
 
-// Watch has the machine stop behind each write to n bytes, a power of two up to 8, at an address that is a
-// multiple of n; Unwatch ends that.
+// Watch has the machine stop behind each write to n bytes, a power of two up to 8, at an address
+// that is a multiple of n; Unwatch ends that.
 func (d *Debugger) Watch(addr, n uint64) error   { return d.want(fmt.Sprintf("Z2,%x,%x", addr, n)) }
 func (d *Debugger) Unwatch(addr, n uint64) error { return d.want(fmt.Sprintf("z2,%x,%x", addr, n)) }
 

@@ -119,9 +119,9 @@ func (s *Space) Word(virtual uint64) (uint64, error) {
 
 var _ io.ReaderAt = (*Space)(nil)
 
-// Walk calls f with all RAM that is mapped, in the order of virtual addresses as numbers without a sign,
-// in runs as long as they can be. What is mapped and no RAM, such as devices, is left out. Errors
-// are ErrTables, or of the root, and the first of f.
+// Walk calls f with all RAM that is mapped, in the order of virtual addresses as numbers without a
+// sign, in runs as long as they can be. What is mapped and no RAM, such as devices, is left out.
+// Errors are ErrTables, or of the root, and the first of f.
 func (s *Space) Walk(f func(Run) error) error {
 	w := walk{Space: s, blocks: s.Memory.Blocks(), f: f}
 	for _, b := range w.blocks {
@@ -189,7 +189,8 @@ func (w *walk) mapped(r Run) error {
 			continue
 		}
 		part := Run{r.Virtual + (lo - r.Physical), lo, hi - lo, r.Write, r.Execute}
-		if l := &w.run; l.Size > 0 && l.Virtual+l.Size == part.Virtual && l.Physical+l.Size == part.Physical &&
+		if l := &w.run; l.Size > 0 && l.Virtual+l.Size == part.Virtual &&
+			l.Physical+l.Size == part.Physical &&
 			l.Write == part.Write && l.Execute == part.Execute && lo != b.Start {
 			l.Size += part.Size
 			continue

@@ -1,7 +1,8 @@
 package memory
 
-// A copy of a machine's RAM in a file: each block behind the one before, pages of zeros left out, as
-// holes. So memory of any size costs this process nothing, and the file no more than what is in it.
+// A copy of a machine's RAM in a file: each block behind the one before, pages of zeros left out,
+// as holes. So memory of any size costs this process nothing, and the file no more than what is in
+// it.
 
 import (
 	"bytes"
@@ -25,12 +26,14 @@ type Store struct {
 // mostRAM is the most that a machine can have: what physical addresses of 52 bits reach.
 const mostRAM = 1 << 52
 
-// NewStore makes an empty copy of the blocks in a file that is all zeros from start on, a multiple of PageSize.
+// NewStore makes an empty copy of the blocks in a file that is all zeros from start on, a multiple
+// of PageSize.
 func NewStore(file *os.File, start int64, blocks []Block) (*Store, error) {
 	s := &Store{file: file, blocks: blocks, end: start}
 	prev := uint64(0)
 	for _, b := range blocks {
-		if b.Start < prev || b.Size > mostRAM || b.Start > mostRAM || b.Size == 0 || (b.Start|b.Size)%PageSize != 0 || uint64(s.end)+b.Size > 1<<62 {
+		if b.Start < prev || b.Size > mostRAM || b.Start > mostRAM || b.Size == 0 ||
+			(b.Start|b.Size)%PageSize != 0 || uint64(s.end)+b.Size > 1<<62 {
 			return nil, fmt.Errorf("RAM of %#x bytes at %#x cannot be", b.Size, b.Start)
 		}
 		prev = b.End()
@@ -108,8 +111,8 @@ func (s *Store) Put(addr uint64, data []byte) error {
 // pageOf is how many bytes of data, which are at addr, are of its first page.
 func pageOf(addr uint64, data []byte) int { return min(PageSize-int(addr%PageSize), len(data)) }
 
-// Fill makes a Store of a machine's RAM. Progress, if it is not nil, is told how many of how many bytes are
-// done.
+// Fill makes a Store of a machine's RAM. Progress, if it is not nil, is told how many of how many
+// bytes are done.
 func (s *Store) Fill(from Source, progress func(done, of uint64)) error {
 	of := uint64(0)
 	for _, b := range s.blocks {

@@ -67,7 +67,8 @@ const (
 var eventClasses = map[tracer.EventKind]string{
 	tracer.EventCall: "call", tracer.EventReturn: "call", tracer.EventFault: "fault",
 	tracer.EventInterrupt: "irq", tracer.EventSwitch: "switch",
-	tracer.EventIdle: "idle", tracer.EventWake: "wake", tracer.EventLock: "lock", tracer.EventSend: "wake",
+	tracer.EventIdle: "idle", tracer.EventWake: "wake", tracer.EventLock: "lock",
+	tracer.EventSend: "wake",
 }
 
 // events returns the picture of a trace's events, nil if it has none.

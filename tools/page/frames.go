@@ -158,7 +158,8 @@ func place(c *lookup.Call, dir string) string {
 
 // learn finds out from a call of the runtime where Go's standard library is.
 func (r *Report) learn(c *lookup.Call) {
-	if !r.knowsGo && strings.HasPrefix(c.Function, "runtime.") && path.Base(path.Dir(c.File)) == "runtime" {
+	if !r.knowsGo && strings.HasPrefix(c.Function, "runtime.") &&
+		path.Base(path.Dir(c.File)) == "runtime" {
 		r.goRoot, r.knowsGo = path.Dir(path.Dir(c.File)), true
 	}
 }

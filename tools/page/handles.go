@@ -64,7 +64,8 @@ func (r *Report) handles(s *handle.Snapshot) *handlesView {
 	note(s.Overflow, "things are missing: the table was full (record.open=%d)", s.TableRoom)
 	note(s.Stacks.Full, "stacks are missing: the depot was full (depot=%d)", s.Stacks.Size)
 	if !s.Named() {
-		v.Notes = append(v.Notes, fmt.Sprintf("its stacks have no names: no ELF file of build %s was given", name(s.BuildID)))
+		v.Notes = append(v.Notes,
+			fmt.Sprintf("its stacks have no names: no ELF file of build %s was given", name(s.BuildID)))
 	}
 	for _, k := range s.Kinds {
 		if k.Opens+k.Strays == 0 || len(v.Kinds) == maxKinds {

@@ -75,7 +75,8 @@ func policy() string {
 		sum := sha256.Sum256([]byte(s))
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
-	return "default-src 'none'; style-src " + hash(pageCSS) + "; script-src " + hash(pageJS) + "; base-uri 'none'; form-action 'none'"
+	return "default-src 'none'; style-src " + hash(pageCSS) + "; script-src " + hash(pageJS) +
+		"; base-uri 'none'; form-action 'none'"
 }
 
 // HTML writes the page. The log must have ended (Close).
@@ -83,8 +84,9 @@ func (r *Report) HTML(w io.Writer) error {
 	v := &pageView{
 		Title: name(r.opt.Title), Notes: r.notes.all, Left: r.left, Traces: r.count,
 		Why: r.opt.Why, Waits: r.opt.Waits, Profiles: r.profiles, Snapshots: r.snapshots,
-		Log:      r.log.view(),
-		LogTitle: fmt.Sprintf("%s lines, %s bytes", number(uint64(r.log.lines)), number(uint64(r.log.total))),
+		Log: r.log.view(),
+		LogTitle: fmt.Sprintf("%s lines, %s bytes", number(uint64(r.log.lines)),
+			number(uint64(r.log.total))),
 	}
 	for _, f := range r.opt.Facts {
 		v.Facts = append(v.Facts, Fact{name(f.Name), name(f.Value)})
@@ -111,8 +113,10 @@ func (r *Report) HTML(w io.Writer) error {
 	// These two are ours, and stand as they are: what the policy has is their hash.
 	io.WriteString(b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
 	fmt.Fprintf(b, "<meta http-equiv=\"Content-Security-Policy\" content=\"%s\">\n", policy())
-	io.WriteString(b, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n")
-	fmt.Fprintf(b, "<title>%s</title>\n<style>%s</style>\n</head>\n", template.HTMLEscapeString(v.Title), pageCSS)
+	io.WriteString(b,
+		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n")
+	fmt.Fprintf(b, "<title>%s</title>\n<style>%s</style>\n</head>\n",
+		template.HTMLEscapeString(v.Title), pageCSS)
 	if err := pageTemplate().Execute(b, v); err != nil {
 		return err
 	}

@@ -186,7 +186,8 @@ func (r *Report) Record(kind string, data []byte) error {
 			return err
 		}
 		if rec.Lost > 0 {
-			r.note("%d of the profile's %d ticks were lost, no room for their stacks (depot=%d)", rec.Lost, rec.Ticks, rec.Stacks.Size)
+			r.note("%d of the profile's %d ticks were lost, no room for their stacks (depot=%d)", rec.Lost,
+				rec.Ticks, rec.Stacks.Size)
 		}
 		return r.Profile(p)
 	case handle.Kind:

@@ -141,7 +141,8 @@ func (v *traceView) facts(t *wire.Trace) {
 		fact("thread", fmt.Sprint(t.Thread))
 	}
 	if t.Previous > 0 {
-		fact("from", fmt.Sprintf("the boot before this one, the %s death that this RAM has seen", ordinal(t.Previous)))
+		fact("from", fmt.Sprintf("the boot before this one, the %s death that this RAM has seen",
+			ordinal(t.Previous)))
 	}
 	if t.Repeat && t.RepeatOf != 0 { // which did not arrive
 		fact("the same as", fmt.Sprintf("the machine's trace %d, once more", t.RepeatOf))

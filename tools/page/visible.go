@@ -27,7 +27,8 @@ func spans(s string, limit int) []span {
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		if limit--; limit < 0 {
-			return append(all, span{Text: s[from:i]}, span{Text: fmt.Sprintf("… %d more bytes", len(s)-i), Escape: true})
+			return append(all, span{Text: s[from:i]}, span{Text: fmt.Sprintf("… %d more bytes", len(s)-i),
+				Escape: true})
 		}
 		if unicode.Is(unicode.M, r) {
 			marks++

@@ -1,8 +1,8 @@
 // Package photo reads the codes that a crash shows on a screen (package qr says what is in
 // them) from photos, and puts the traces together that they are parts of.
 //
-// It imports tracer/qr, and gozxing, which finds and decodes QR codes in black and white; what makes
-// black and white of a photo is here. Context: the host.
+// It imports tracer/qr, and gozxing, which finds and decodes QR codes in black and white; what
+// makes black and white of a photo is here. Context: the host.
 //
 // In the order of reading:
 //

@@ -48,7 +48,8 @@ func Is(path string) bool {
 	}
 	defer f.Close()
 	head := make([]byte, 8)
-	if n, _ := f.Read(head); isPhoto(head[:n]) || !bytes.HasPrefix(bytes.TrimSpace(head[:n]), []byte("25")) || info.Size() > maxText {
+	if n, _ := f.Read(head); isPhoto(head[:n]) ||
+		!bytes.HasPrefix(bytes.TrimSpace(head[:n]), []byte("25")) || info.Size() > maxText {
 		return isPhoto(head[:n])
 	}
 	b, err := os.ReadFile(path)
@@ -116,7 +117,8 @@ func ReadFiles(files []string, s *Set, tell func(string)) (failed int) {
 		}
 		switch err := errs[i]; {
 		case errors.Is(err, ErrNoCode):
-			tell(fmt.Sprintf("%s: %v; photograph the whole screen, sharp and from the front, or from nearer", file, err))
+			tell(fmt.Sprintf("%s: %v; photograph the whole screen, sharp and from the front, or from nearer",
+				file, err))
 		case err != nil:
 			tell(fmt.Sprintf("%s: %v", file, err))
 		default:
@@ -146,9 +148,12 @@ func readFile(path string) ([]Part, error) {
 		return nil, fmt.Errorf("the picture is damaged: %v", err)
 	}
 	if n := int64(c.Width) * int64(c.Height); n > pixelsLeast+pixelsByte*int64(len(b)) {
-		return nil, fmt.Errorf("the picture claims %d by %d pixels in %d bytes, as no photo does; take it again, or crop it", c.Width, c.Height, len(b))
+		return nil, fmt.Errorf(
+			"the picture claims %d by %d pixels in %d bytes, as no photo does; take it again, or crop it",
+			c.Width, c.Height, len(b))
 	} else if n > maxPixels {
-		return nil, fmt.Errorf("the picture has %d by %d pixels; no more than %d million are looked at", c.Width, c.Height, int(maxPixels/1e6))
+		return nil, fmt.Errorf("the picture has %d by %d pixels; no more than %d million are looked at",
+			c.Width, c.Height, int(maxPixels/1e6))
 	}
 	img, _, err := image.Decode(bytes.NewReader(b))
 	if err != nil {

@@ -109,7 +109,8 @@ func (b *bitmap) finder(all []finder, middles, rings *filler, x, y int) []finder
 	if share := float64(ring.n) / float64(inner.n); share < 1.2 || share > 6 {
 		return all
 	}
-	if far := (point{ring.sumX / float64(ring.n), ring.sumY / float64(ring.n)}).minus(middle).length(); far > 1.5*math.Sqrt(area) {
+	if far := (point{ring.sumX / float64(ring.n),
+		ring.sumY / float64(ring.n)}).minus(middle).length(); far > 1.5*math.Sqrt(area) {
 		return all
 	}
 	return append(all, finder{middle, float64(inner.n+ring.n) / 33, 1})
@@ -167,8 +168,8 @@ func newFiller(b *bitmap, once bool) *filler {
 // mostBlob is the largest share of a picture that a blob may be.
 const mostBlob = 16
 
-// fill returns the blob at a pixel; ok is false if it is light there, if the blob is to be looked at
-// once and has been, or if it is too large.
+// fill returns the blob at a pixel; ok is false if it is light there, if the blob is to be looked
+// at once and has been, or if it is too large.
 func (f *filler) fill(b *bitmap, x, y int) (got blob, ok bool) {
 	if !f.once || f.turn == 0 {
 		f.turn++
@@ -198,7 +199,8 @@ func (f *filler) fill(b *bitmap, x, y int) (got blob, ok bool) {
 // mostFinders is how many finders are looked at, and mostCorners how many threes of them.
 const mostFinders, mostCorners = 12, 8
 
-// corners are three finders that may be those of a code: at its corner, right of that, and below it.
+// corners are three finders that may be those of a code: at its corner, right of that, and below
+// it.
 type corners struct {
 	corner, right, below finder
 	wrong                float64 // how little it looks like one

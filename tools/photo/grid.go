@@ -10,10 +10,10 @@ import (
 )
 
 // Where the modules of a code are in a photo. A photo of a plane is a projection: with homogeneous
-// coordinates the picture of the place (u, v), counted in modules, is O + u U + v V. The areas of the
-// modules in the three finders say how far they are from the camera, as an area shrinks with the third
-// power of that; so three finders are enough to begin with. Then the four corners are moved until
-// what is known of a code, its patterns, is seen best.
+// coordinates the picture of the place (u, v), counted in modules, is O + u U + v V. The areas of
+// the modules in the three finders say how far they are from the camera, as an area shrinks with
+// the third power of that; so three finders are enough to begin with. Then the four corners are
+// moved until what is known of a code, its patterns, is seen best.
 
 // grid is the projection of a code.
 type grid struct {
@@ -77,7 +77,8 @@ func versions(b *bitmap, c corners) (all []grid) {
 	for _, e := range []struct {
 		from, to finder
 		wf, wt   float64
-	}{{c.corner, c.right, wc, wr}, {c.right, c.corner, wr, wc}, {c.corner, c.below, wc, wl}, {c.below, c.corner, wl, wc}} {
+	}{{c.corner, c.right, wc, wr}, {c.right, c.corner, wr, wc}, {c.corner, c.below, wc, wl},
+		{c.below, c.corner, wl, wc}} {
 		d := e.to.at.minus(e.from.at)
 		long := d.length()
 		if module := b.size(e.from.at, point{d.x / long, d.y / long}); module > 0 {
@@ -129,8 +130,8 @@ func patterns(version int) (all []known) {
 	return all
 }
 
-// relief is a picture in gray, each pixel the mean of what is around it farther off less that of what is
-// near: dark is above 0, and the middle of a module stands out.
+// relief is a picture in gray, each pixel the mean of what is around it farther off less that of
+// what is near: dark is above 0, and the middle of a module stands out.
 type relief struct {
 	w, h int
 	v    []float32
@@ -177,8 +178,8 @@ func (r *relief) contrast(g *grid, all []known) (sum float64) {
 // leastFit is the share of what could be seen of the patterns with which it is worth to go on.
 const leastFit = 0.5
 
-// refine moves the corners of a grid until the patterns are seen best: first the fourth one, which is
-// known least, within some modules, then all by less and less. It reports whether they are seen.
+// refine moves the corners of a grid until the patterns are seen best: first the fourth one, which
+// is known least, within some modules, then all by less and less. It reports whether they are seen.
 func (r *relief) refine(g grid) (best grid, ok bool) {
 	all := patterns((g.size - 17) / 4)
 	q := g.middles()

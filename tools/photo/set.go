@@ -36,8 +36,8 @@ func (s *Set) Add(p Part) {
 	s.traces = append(s.traces, t)
 }
 
-// begun returns the bytes of a trace up to the first part that has not come, and whether they are all
-// and right.
+// begun returns the bytes of a trace up to the first part that has not come, and whether they are
+// all and right.
 func (t *gathered) begun() (b []byte, whole bool) {
 	for _, p := range t.parts {
 		if p == nil {
@@ -80,11 +80,16 @@ func (s *Set) Lines() (lines []byte, wrong []string) {
 		}
 		switch {
 		case len(missing) == 1:
-			wrong = append(wrong, fmt.Sprintf("code %s of %d of %s is missing; give a photo of that page, too", missing[0], len(t.parts), name))
+			wrong = append(wrong,
+				fmt.Sprintf("code %s of %d of %s is missing; give a photo of that page, too", missing[0],
+					len(t.parts), name))
 		case len(missing) > 1:
-			wrong = append(wrong, fmt.Sprintf("codes %s of %d of %s are missing; give photos of these pages, too", strings.Join(missing, ", "), len(t.parts), name))
+			wrong = append(wrong,
+				fmt.Sprintf("codes %s of %d of %s are missing; give photos of these pages, too",
+					strings.Join(missing, ", "), len(t.parts), name))
 		case !whole:
-			wrong = append(wrong, fmt.Sprintf("the codes of %s do not fit together (CRC); photograph them anew", name))
+			wrong = append(wrong,
+				fmt.Sprintf("the codes of %s do not fit together (CRC); photograph them anew", name))
 			continue
 		}
 		compactLines(&out, b, t.crc, whole)

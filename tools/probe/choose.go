@@ -88,7 +88,8 @@ func Choose(sym *symbol.File, patterns []string) (*Plan, error) {
 	}
 	for i, n := range used {
 		if n == 0 {
-			return nil, fmt.Errorf("no function matches %q; names are as in traces: main.parse, net/http.(*Server).Serve, and * stands for anything", patterns[i])
+			return nil, fmt.Errorf(
+				"no function matches %q; names are as in traces: main.parse, net/http.(*Server).Serve, and * stands for anything", patterns[i])
 		}
 	}
 	if len(p.Functions) == 0 {
@@ -99,7 +100,8 @@ func Choose(sym *symbol.File, patterns []string) (*Plan, error) {
 		places += len(p.Functions[i].Places)
 	}
 	if len(p.Functions) > MaxFunctions || places > MaxPlaces {
-		return nil, fmt.Errorf("%d functions with %d places are more than the target takes (%d, %d)", len(p.Functions), places, MaxFunctions, MaxPlaces)
+		return nil, fmt.Errorf("%d functions with %d places are more than the target takes (%d, %d)",
+			len(p.Functions), places, MaxFunctions, MaxPlaces)
 	}
 	return p, nil
 }
@@ -107,7 +109,8 @@ func Choose(sym *symbol.File, patterns []string) (*Plan, error) {
 // growers are the functions that make a stack larger and begin a call again.
 func growers(sym *symbol.File) map[uint64]bool {
 	grows := make(map[uint64]bool)
-	for _, name := range []string{"runtime.morestack", "runtime.morestack_noctxt", "runtime.morestackc"} {
+	for _, name := range []string{"runtime.morestack", "runtime.morestack_noctxt",
+		"runtime.morestackc"} {
 		for _, n := range sym.Named(name) {
 			grows[n.Start] = true
 		}
@@ -127,13 +130,15 @@ func (p *Plan) nothing() error {
 		return fmt.Errorf("%s cannot be probed: %s", p.Refused[0].Name, p.Refused[0].Refused)
 	}
 	for name, n := range p.Inlined {
-		return fmt.Errorf("%s is inlined in %d places and has no code of its own: put //go:noinline before it, or build with -gcflags=-l", name, n)
+		return fmt.Errorf(
+			"%s is inlined in %d places and has no code of its own: put //go:noinline before it, or build with -gcflags=-l", name, n)
 	}
 	return fmt.Errorf("nothing can be probed")
 }
 
 // examine returns the places of a function, or why it is refused.
-func examine(sym *symbol.File, tab *tracer.PCTable, f Function, grows map[uint64]bool) ([]Place, string) {
+func examine(sym *symbol.File, tab *tracer.PCTable, f Function,
+	grows map[uint64]bool) ([]Place, string) {
 	fn, ok := tab.Find(uintptr(f.Start))
 	if !ok || uint64(fn.Entry()) != f.Start {
 		return nil, "it is not in Go's pc tables"
@@ -148,7 +153,8 @@ func examine(sym *symbol.File, tab *tracer.PCTable, f Function, grows map[uint64
 	body, err := decode(f.Start, b)
 	if err == nil {
 		var places []Place
-		if places, err = body.places(fn.Flags()&tracer.FuncFlagAsm != 0, func(addr uint64) bool { return grows[addr] }); err == nil {
+		if places, err = body.places(fn.Flags()&tracer.FuncFlagAsm != 0,
+			func(addr uint64) bool { return grows[addr] }); err == nil {
 			return places, ""
 		}
 	}
@@ -158,9 +164,12 @@ func examine(sym *symbol.File, tab *tracer.PCTable, f Function, grows map[uint64
 // switching are the functions of the runtime that leave their stack, that nothing calls,
 // or that others jump into.
 var switching = []string{
-	"runtime.goexit", "runtime.sigpanic", "runtime.sigpanic0", "runtime.asyncPreempt", "runtime.systemstack",
-	"runtime.systemstack_switch", "runtime.asmcgocall", "runtime.switchToCrashStack0", "runtime.mcall", "runtime.gogo", "gogo",
-	"runtime.morestack", "runtime.morestack_noctxt", "runtime.clone", "runtime.mstart", "runtime.rt0_go", "_rt0_amd64",
+	"runtime.goexit", "runtime.sigpanic", "runtime.sigpanic0", "runtime.asyncPreempt",
+	"runtime.systemstack",
+	"runtime.systemstack_switch", "runtime.asmcgocall", "runtime.switchToCrashStack0", "runtime.mcall",
+	"runtime.gogo", "gogo",
+	"runtime.morestack", "runtime.morestack_noctxt", "runtime.clone", "runtime.mstart",
+	"runtime.rt0_go", "_rt0_amd64",
 	"_rt0_amd64_linux", "runtime.sigreturn__sigaction", "runtime.newstack",
 }
 
@@ -173,7 +182,8 @@ const InKernel = "it runs in kernel context"
 
 // refuse returns why a function cannot be probed, as far as its name and flags tell.
 func refuse(name string, flags byte) string {
-	if rest, ok := strings.CutPrefix(name, "github.com/zeroframe/zeroframe/"); ok && !strings.HasPrefix(rest, "kernel/crashlab") {
+	if rest, ok := strings.CutPrefix(name, "github.com/zeroframe/zeroframe/"); ok &&
+		!strings.HasPrefix(rest, "kernel/crashlab") {
 		for _, part := range kernelParts {
 			if strings.HasPrefix(rest, part) {
 				return InKernel
@@ -189,7 +199,8 @@ func refuse(name string, flags byte) string {
 		return "nothing calls it"
 	case name == "runtime.duffzero" || name == "runtime.duffcopy":
 		return "calls go into its middle"
-	case strings.HasPrefix(name, "runtime.panic"), strings.HasPrefix(name, "runtime.goPanic"), name == "runtime.gopanic":
+	case strings.HasPrefix(name, "runtime.panic"), strings.HasPrefix(name, "runtime.goPanic"),
+		name == "runtime.gopanic":
 		return "the kernel's own panics come by it"
 	}
 	return ""

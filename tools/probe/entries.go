@@ -7,21 +7,23 @@ import (
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
-// Where calls begin, for a debugger that stops a machine there: nothing in the machine has to step over a
-// breakpoint, so that functions may be observed that [Choose] refuses, the kernel's too.
+// Where calls begin, for a debugger that stops a machine there: nothing in the machine has to step
+// over a breakpoint, so that functions may be observed that [Choose] refuses, the kernel's too.
 
 // An Entered is the instruction at which a call of a function is seen.
 type Entered struct {
 	Name string
 	Addr uint64
-	// Twice is set where a call that makes the stack larger is seen twice, or a function that begins with a loop
-	// more often.
+	// Twice is set where a call that makes the stack larger is seen twice, or a function that begins
+	// with a loop more often.
 	Twice bool
 }
 
-// Entries returns where the calls of the functions begin whose names match one of the patterns, and in how many
-// places functions of these names are inlined. It is an error if a pattern matches nothing.
-func Entries(sym *symbol.File, patterns []string) (found []Entered, inlined map[string]int, err error) {
+// Entries returns where the calls of the functions begin whose names match one of the patterns, and
+// in how many places functions of these names are inlined. It is an error if a pattern matches
+// nothing.
+func Entries(sym *symbol.File,
+	patterns []string) (found []Entered, inlined map[string]int, err error) {
 	grows := growers(sym)
 	used := make([]bool, len(patterns))
 	matches := func(name string) bool {
@@ -48,7 +50,8 @@ func Entries(sym *symbol.File, patterns []string) (found []Entered, inlined map[
 	}
 	for i := range used {
 		if !used[i] {
-			return nil, nil, fmt.Errorf("no function matches %q; names are as in traces: main.parse, net/http.(*Server).Serve, and * stands for anything", patterns[i])
+			return nil, nil,
+				fmt.Errorf("no function matches %q; names are as in traces: main.parse, net/http.(*Server).Serve, and * stands for anything", patterns[i])
 		}
 	}
 	if len(found) == 0 {
@@ -57,8 +60,8 @@ func Entries(sym *symbol.File, patterns []string) (found []Entered, inlined map[
 	return found, inlined, nil
 }
 
-// entered finds the instruction: behind the check of the stack, since a call begins again in front of that when
-// its stack has grown.
+// entered finds the instruction: behind the check of the stack, since a call begins again in front
+// of that when its stack has grown.
 func entered(sym *symbol.File, f Function, grows map[uint64]bool) Entered {
 	e := Entered{Name: f.Name, Addr: f.Start}
 	b, ok := sym.BytesAt(f.Start, f.End-f.Start)

@@ -190,7 +190,8 @@ func (f *body) privileged(i *inst) bool {
 	case 0x9c, 0x9d, 0xcc, 0xcd, 0xcf, 0xf1, 0xf4, 0xfa, 0xfb, 0x8e, 0x17:
 		return true // PUSHF, POPF, INT3, INT, IRET, INT1, HLT, CLI, STI, MOV to SS, POP SS
 	case 0x0f:
-		return len(b) > 1 && (b[1] == 0x01 || b[1] == 0x05 || b[1] == 0x07 || b[1] == 0x0b || b[1] == 0x34 || b[1] == 0x35)
+		return len(b) > 1 && (b[1] == 0x01 || b[1] == 0x05 || b[1] == 0x07 || b[1] == 0x0b ||
+			b[1] == 0x34 || b[1] == 0x35)
 	}
 	return false
 }

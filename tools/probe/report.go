@@ -112,7 +112,8 @@ func (p *Plan) Read(data []byte) (*Report, error) {
 	span := func(ticks uint64) time.Duration {
 		return time.Duration(ticks/hz*1e9 + uint64(float64(ticks%hz)/float64(hz)*1e9+0.5))
 	}
-	rep := &Report{Version: version, Kind: Kind, Hits: r.Number(), Overhead: span(r.Number()), LostCallers: r.Number()}
+	rep := &Report{Version: version, Kind: Kind, Hits: r.Number(), Overhead: span(r.Number()),
+		LostCallers: r.Number()}
 	index := make(map[uint64]int)
 	for range r.Count(12) {
 		id := r.Number()
@@ -120,7 +121,8 @@ func (p *Plan) Read(data []byte) (*Report, error) {
 			return nil, fmt.Errorf("%w: function %d of %d", ErrRecord, id, len(p.Functions))
 		}
 		c := Counts{Function: p.Functions[id].Name, Address: Hex(p.Functions[id].Start)}
-		for _, f := range []*uint64{&c.Calls, &c.Returns, &c.Jumps, &c.Unwound, &c.Open, &c.Untimed, &c.Timed} {
+		for _, f := range []*uint64{&c.Calls, &c.Returns, &c.Jumps, &c.Unwound, &c.Open,
+			&c.Untimed, &c.Timed} {
 			*f = r.Number()
 		}
 		c.Total, c.Min, c.Max = span(r.Number()), span(r.Number()), span(r.Number())

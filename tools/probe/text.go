@@ -16,7 +16,8 @@ import (
 // refusals and the inlined ones in theirs.
 func (rep *Report) Sort() {
 	slices.SortStableFunc(rep.Functions, func(a, b Counts) int {
-		return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Function, b.Function))
+		return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(b.Calls, a.Calls),
+			cmp.Compare(a.Function, b.Function))
 	})
 	for i := range rep.Functions {
 		slices.SortStableFunc(rep.Functions[i].Callers, func(a, b Caller) int {
@@ -66,13 +67,16 @@ func (rep *Report) Text(w io.Writer, most int) error {
 			break
 		}
 		c := &rep.Functions[i]
-		fmt.Fprintf(&b, "%9d %8s %8s %8s %8s %8s  %s\n", c.Calls, timed(c.Timed, c.Total), timed(c.Timed, c.Mean), timed(c.Timed, c.P50), timed(c.Timed, c.P99), timed(c.Timed, c.Max), shorten(c.Function, width-56))
+		fmt.Fprintf(&b, "%9d %8s %8s %8s %8s %8s  %s\n", c.Calls, timed(c.Timed, c.Total),
+			timed(c.Timed, c.Mean), timed(c.Timed, c.P50), timed(c.Timed, c.P99), timed(c.Timed, c.Max),
+			shorten(c.Function, width-56))
 		var notes []string
 		for _, n := range []struct {
 			n    uint64
 			what string
 		}{
-			{c.Jumps, "ended in a jump"}, {c.Unwound, "ended by a panic or Goexit"}, {c.Open, "had not ended"}, {c.Untimed, "not timed: no room"},
+			{c.Jumps, "ended in a jump"}, {c.Unwound, "ended by a panic or Goexit"},
+			{c.Open, "had not ended"}, {c.Untimed, "not timed: no room"},
 		} {
 			if n.n > 0 {
 				notes = append(notes, fmt.Sprintf("%d %s", n.n, n.what))
@@ -97,7 +101,8 @@ func (rep *Report) Text(w io.Writer, most int) error {
 	}
 	b.WriteString("\n")
 	if rep.LostCallers > 0 {
-		fmt.Fprintf(&b, "callers not kept, as there was no room: %d; a larger depot= helps\n", rep.LostCallers)
+		fmt.Fprintf(&b, "callers not kept, as there was no room: %d; a larger depot= helps\n",
+			rep.LostCallers)
 	}
 	rep.rest(&b)
 	_, err := io.WriteString(w, b.String())

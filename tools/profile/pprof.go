@@ -55,14 +55,17 @@ func (r *Record) Pprof(sym Resolver) (*profile.Profile, error) {
 	}
 	period := int64(1e9 / r.Hz)
 	b.begin(&profile.Profile{
-		SampleType:    []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}},
+		SampleType: []*profile.ValueType{{Type: "samples", Unit: "count"},
+			{Type: "cpu", Unit: "nanoseconds"}},
 		PeriodType:    &profile.ValueType{Type: "cpu", Unit: "nanoseconds"},
 		Period:        period,
 		TimeNanos:     r.Began.UnixNano(),
 		DurationNanos: int64(r.Lasted),
 	})
 	if r.Lost > 0 {
-		b.p.Comments = append(b.p.Comments, fmt.Sprintf("%d of %d ticks were lost: no room for their stacks; depot=BYTES on the kernel command line makes more", r.Lost, r.Ticks))
+		b.p.Comments = append(b.p.Comments,
+			fmt.Sprintf(
+				"%d of %d ticks were lost: no room for their stacks; depot=BYTES on the kernel command line makes more", r.Lost, r.Ticks))
 	}
 	if r.Stalled > 0 {
 		b.p.Comments = append(b.p.Comments, r.StalledNote())
@@ -72,7 +75,8 @@ func (r *Record) Pprof(sym Resolver) (*profile.Profile, error) {
 		if end == 0 {
 			return nil, fmt.Errorf("the profile's record is damaged: there is no stack %d", c.ID)
 		}
-		s := &profile.Sample{Value: []int64{int64(c.Ticks), int64(c.Ticks) * period}, Location: b.stack(frames), Label: map[string][]string{}}
+		s := &profile.Sample{Value: []int64{int64(c.Ticks), int64(c.Ticks) * period},
+			Location: b.stack(frames), Label: map[string][]string{}}
 		if !end.Complete() {
 			s.Label["truncated"] = []string{endName(end)}
 		}
@@ -99,7 +103,9 @@ func (b *builder) begin(p *profile.Profile) {
 
 // StalledNote says how many ticks are in no stack.
 func (r *Record) StalledNote() string {
-	return fmt.Sprintf("%d of %d ticks are in no stack: the host had stalled the machine while the program ran", r.Stalled, r.Ticks)
+	return fmt.Sprintf(
+		"%d of %d ticks are in no stack: the host had stalled the machine while the program ran",
+		r.Stalled, r.Ticks)
 }
 
 // endName names the reason for which a stack is not whole.
@@ -201,7 +207,8 @@ func (b *builder) function(name, file string) *profile.Function {
 	if f := b.functions[at]; f != nil {
 		return f
 	}
-	f := &profile.Function{ID: uint64(len(b.p.Function) + 1), Name: name, SystemName: name, Filename: file}
+	f := &profile.Function{ID: uint64(len(b.p.Function) + 1), Name: name, SystemName: name,
+		Filename: file}
 	b.p.Function = append(b.p.Function, f)
 	b.functions[at] = f
 	return f

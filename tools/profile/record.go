@@ -34,7 +34,8 @@ type Record struct {
 type Count struct {
 	ID    uint32
 	Ticks uint64
-	Late  bool // behind the first tick in one system call: it took long, or the host stalled the machine
+	// behind the first tick in one system call: it took long, or the host stalled the machine
+	Late bool
 }
 
 // late marks an ID; see package kernel/observe/profile.
@@ -55,12 +56,15 @@ func Read(data []byte) (*Record, error) {
 	in := &eventstream.Numbers{Data: data}
 	number := in.Number
 	if version := number(); !in.Bad && version != 2 {
-		return nil, fmt.Errorf("the profile's record has version %d; this zf knows 2: use the zf that the image was built with", version)
+		return nil, fmt.Errorf(
+			"the profile's record has version %d; this zf knows 2: use the zf that the image was built with",
+			version)
 	}
 	r := &Record{Hz: number()}
 	r.Began = time.Unix(0, int64(number()))
 	r.Lasted, r.Ran = time.Duration(number()), time.Duration(number())
-	r.Ticks, r.Samples, r.Lost, r.Stalled, r.Slow, r.Cost, r.CostHz = number(), number(), number(), number(), number(), number(), number()
+	r.Ticks, r.Samples, r.Lost, r.Stalled, r.Slow, r.Cost, r.CostHz = number(), number(), number(),
+		number(), number(), number(), number()
 	image := in.Bytes()
 	if in.Bad {
 		return nil, errCut

@@ -60,7 +60,8 @@ func SVG(w io.Writer, p *profile.Profile, title string) error {
 		text       string
 	}{
 		{`text-anchor="middle" font-size="17"`, middle, 24, title},
-		{`id="sum" text-anchor="middle" fill="#555"`, middle, 46, fmt.Sprintf("%s in %d samples", amount(p, root.Total), samples(p))},
+		{`id="sum" text-anchor="middle" fill="#555"`, middle, 46,
+			fmt.Sprintf("%s in %d samples", amount(p, root.Total), samples(p))},
 		{`id="reset" class="b off"`, svgMargin, 24, "reset zoom"},
 		{`id="search" class="b" text-anchor="end"`, right, 24, "search"},
 		{`id="found" text-anchor="end"`, right, 46, " "},
@@ -69,7 +70,9 @@ func SVG(w io.Writer, p *profile.Profile, title string) error {
 		fmt.Fprintf(b, "<text %s x=\"%d\" y=\"%d\">%s</text>\n", t.attributes, t.x, t.y, escape(t.text))
 	}
 	s := flame{w: b, p: p, scale: scale, total: root.Total, base: float64(svgTop + depth*svgRow)}
-	fmt.Fprintf(b, `<g id="frames" data-total="%d" data-left="%d" data-width="%d" data-char="%g">`+"\n", root.Total, svgMargin, svgWidth-2*svgMargin, svgChar)
+	fmt.Fprintf(b,
+		`<g id="frames" data-total="%d" data-left="%d" data-width="%d" data-char="%g">`+"\n", root.Total,
+		svgMargin, svgWidth-2*svgMargin, svgChar)
 	s.draw(root, 0, 0)
 	fmt.Fprintf(b, "</g>\n<script><![CDATA[\n%s]]></script>\n</svg>\n", script)
 	return b.Flush()
@@ -105,7 +108,8 @@ func (s *flame) draw(n *Node, at int64, depth int) {
 	if n.Inlined {
 		what = ", inlined"
 	}
-	fmt.Fprintf(s.w, `<g class="f" data-at="%d" data-n="%d" data-d="%d"><title>%s (%s, %s%s)</title><rect x="%.1f" y="%.0f" width="%.1f" height="%d" fill="%s"/><text x="%.1f" y="%.0f">%s</text></g>`+"\n",
+	fmt.Fprintf(s.w,
+		`<g class="f" data-at="%d" data-n="%d" data-d="%d"><title>%s (%s, %s%s)</title><rect x="%.1f" y="%.0f" width="%.1f" height="%d" fill="%s"/><text x="%.1f" y="%.0f">%s</text></g>`+"\n",
 		at, n.Total, depth, escape(name), amount(s.p, n.Total), percent(n.Total, s.total), what,
 		x, y, width, svgRow-1, color(n.Name), x+3, y+13, escape(fit(name, width)))
 	for _, c := range n.Children {

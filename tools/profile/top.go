@@ -47,7 +47,8 @@ func Top(w io.Writer, p *profile.Profile, n int) error {
 		list = append(list, r)
 	}
 	slices.SortFunc(list, func(a, b *row) int {
-		return cmp.Or(cmp.Compare(b.flat, a.flat), cmp.Compare(b.with, a.with), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(b.flat, a.flat), cmp.Compare(b.with, a.with),
+			cmp.Compare(a.name, b.name))
 	})
 	fmt.Fprintf(w, "%s of running time in %d samples\n", amount(p, root.Total), samples(p))
 	fmt.Fprintf(w, "%10s %6s %10s %6s  function\n", "flat", "", "with calls", "")
@@ -60,7 +61,8 @@ func Top(w io.Writer, p *profile.Profile, n int) error {
 		if r := []rune(name); len(r) > 42 {
 			name = "..." + string(r[len(r)-39:])
 		}
-		if _, err := fmt.Fprintf(w, "%10s %6s %10s %6s  %s\n", amount(p, r.flat), percent(r.flat, root.Total),
+		if _, err := fmt.Fprintf(w, "%10s %6s %10s %6s  %s\n", amount(p, r.flat),
+			percent(r.flat, root.Total),
 			amount(p, r.with), percent(r.with, root.Total), foldedName(name)); err != nil {
 			return err
 		}

@@ -13,12 +13,14 @@ import (
 	format "github.com/zeroframe/zeroframe/tracer/dump"
 )
 
-// The memory of a machine that has died, from its second serial port (core=com2): of a file, or live of a
-// device. Nothing is answered there, so what is damaged on the way is missing.
+// The memory of a machine that has died, from its second serial port (core=com2): of a file, or
+// live of a device. Nothing is answered there, so what is damaged on the way is missing.
 
 // readCom2 reads one dump and writes it to the folder.
-func (c *config) readCom2(ctx context.Context, stdin io.Reader, key *ecdh.PrivateKey, m *messages) error {
-	in, err := input.Open(ctx, c.com2, input.Options{Baud: c.baud, Reconnect: input.Never, Stdin: stdin, Note: m.say})
+func (c *config) readCom2(ctx context.Context, stdin io.Reader, key *ecdh.PrivateKey,
+	m *messages) error {
+	in, err := input.Open(ctx, c.com2, input.Options{Baud: c.baud, Reconnect: input.Never,
+		Stdin: stdin, Note: m.say})
 	if err != nil {
 		return err
 	}
@@ -47,7 +49,8 @@ func (c *config) readCom2(ctx context.Context, stdin io.Reader, key *ecdh.Privat
 				failed = fmt.Errorf("%s: %w", path, failed)
 				return false
 			}
-			m.say(fmt.Sprintf("the memory of a machine that has died comes, %d MiB, to %s", a.Pages>>8, d.Path()))
+			m.say(fmt.Sprintf("the memory of a machine that has died comes, %d MiB, to %s",
+				a.Pages>>8, d.Path()))
 			return true
 		}
 		if h.Kind == format.KindAnnounce || h.Dump != d.ID {
@@ -73,7 +76,8 @@ func (c *config) readCom2(ctx context.Context, stdin io.Reader, key *ecdh.Privat
 	err = s.Read(in)
 	switch {
 	case d == nil && failed == nil && err == nil:
-		return fmt.Errorf("%s: there is no dump of a machine's memory: want what its second serial port has sent with core=com2", c.com2)
+		return fmt.Errorf(
+			"%s: there is no dump of a machine's memory: want what its second serial port has sent with core=com2", c.com2)
 	case d == nil:
 		return errors.Join(failed, err)
 	case failed != nil:

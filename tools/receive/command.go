@@ -73,7 +73,8 @@ func (m *messages) say(s string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for line := range strings.SplitSeq(s, "\n") {
-		fmt.Fprintf(m.w, "zf receive: %s\n", terminal.AppendClean(nil, []byte(strings.TrimPrefix(line, "zf: "))))
+		fmt.Fprintf(m.w, "zf receive: %s\n", terminal.AppendClean(nil,
+			[]byte(strings.TrimPrefix(line, "zf: "))))
 	}
 }
 
@@ -91,7 +92,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 // receive receives until the input or ctx ends.
-func (c *config) receive(ctx context.Context, stdin io.Reader, stdout io.Writer, m *messages) (err error) {
+func (c *config) receive(ctx context.Context, stdin io.Reader, stdout io.Writer,
+	m *messages) (err error) {
 	if c.cores != "" {
 		if err := os.MkdirAll(c.cores, 0o777); err != nil {
 			return err
@@ -222,15 +224,18 @@ func lookUp(a netip.Addr) string {
 }
 
 // feed gives the intake its datagrams, from the network or from a capture.
-func (c *config) feed(ctx context.Context, stdin io.Reader, l *Listener, in *Intake, r *Reporter, m *messages) (*capture.Stats, error) {
+func (c *config) feed(ctx context.Context, stdin io.Reader, l *Listener, in *Intake, r *Reporter,
+	m *messages) (*capture.Stats, error) {
 	if c.pcap != "" {
 		return c.readCapture(ctx, stdin, in, r)
 	}
 	if !c.quiet {
-		m.say(fmt.Sprintf("listening on %s and, for the parity of traces, %s", l.Addr(), l.conns[1].LocalAddr()))
+		m.say(fmt.Sprintf("listening on %s and, for the parity of traces, %s", l.Addr(),
+			l.conns[1].LocalAddr()))
 	}
 	if n := l.Buffer(); n > 0 && n < WantBuffer {
-		m.say(fmt.Sprintf("the socket's buffer is %d KiB, so bursts may be lost: let it grow by `sysctl net.core.rmem_max=%d`",
+		m.say(fmt.Sprintf(
+			"the socket's buffer is %d KiB, so bursts may be lost: let it grow by `sysctl net.core.rmem_max=%d`",
 			n>>10, WantBuffer))
 	}
 	return nil, l.Serve(ctx, in, r.Flush)
@@ -239,7 +244,8 @@ func (c *config) feed(ctx context.Context, stdin io.Reader, l *Listener, in *Int
 // errEnd stops the reading of a capture.
 var errEnd = errors.New("interrupted")
 
-func (c *config) readCapture(ctx context.Context, stdin io.Reader, in *Intake, r *Reporter) (*capture.Stats, error) {
+func (c *config) readCapture(ctx context.Context, stdin io.Reader, in *Intake,
+	r *Reporter) (*capture.Stats, error) {
 	src := stdin
 	if c.pcap != "-" {
 		file, err := os.Open(c.pcap)
@@ -259,7 +265,8 @@ func (c *config) readCapture(ctx context.Context, stdin io.Reader, in *Intake, r
 		}
 		return r.Flush()
 	}}
-	stats, err := capture.Datagrams(src, opt, func(when time.Time, from netip.AddrPort, payload []byte) {
+	stats, err := capture.Datagrams(src, opt, func(when time.Time, from netip.AddrPort,
+		payload []byte) {
 		in.Datagram(when, from, payload)
 		if d := when.Sub(ticked); d > 50*time.Millisecond || d < 0 {
 			in.Tick(when)
@@ -289,10 +296,12 @@ func others(sep string, list ...counted) (s string) {
 }
 
 // summary says what has been received.
-func summary(m *messages, in Stats, out ReportStats, captured *capture.Stats, export *otlp.Exporter) {
+func summary(m *messages, in Stats, out ReportStats, captured *capture.Stats,
+	export *otlp.Exporter) {
 	if captured != nil {
 		s := fmt.Sprintf("%d packets, %d datagrams of the port", captured.Packets, captured.Datagrams) +
-			others(", ", counted{captured.Malformed, "malformed"}, counted{captured.Short, "of which the capture has a part only"})
+			others(", ", counted{captured.Malformed, "malformed"},
+				counted{captured.Short, "of which the capture has a part only"})
 		if captured.Cut {
 			s += ", the file ends within a packet"
 		}
@@ -307,7 +316,8 @@ func summary(m *messages, in Stats, out ReportStats, captured *capture.Stats, ex
 	}
 	if export != nil {
 		s := export.Stats()
-		m.say(fmt.Sprintf("%d exported", s.Exported) + others(", ", counted{s.Refused, "refused by the collector"},
+		m.say(fmt.Sprintf("%d exported", s.Exported) + others(", ",
+			counted{s.Refused, "refused by the collector"},
 			counted{s.Waiting + out.Unexported, "lost, since the collector did not take them in time"}))
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/zeroframe/zeroframe/tools/dump"
 )
 
-// The memory of machines that have died (package tools/dump): it comes in datagrams of its own, which
-// are answered, and goes to files in a folder. Without a folder a machine is told that nobody takes
-// it, and goes on at once.
+// The memory of machines that have died (package tools/dump): it comes in datagrams of its own,
+// which are answered, and goes to files in a folder. Without a folder a machine is told that nobody
+// takes it, and goes on at once.
 
 // Limits.
 const (
@@ -57,8 +57,8 @@ type coreKey struct {
 	addr netip.Addr
 }
 
-// coming is a dump that is announced. An announcement proves nothing: it has a file from the first item
-// on, which with a key only the machine can have made.
+// coming is a dump that is announced. An announcement proves nothing: it has a file from the first
+// item on, which with a key only the machine can have made.
 type coming struct {
 	d        *dump.Assembly // nil: nothing has come yet
 	announce format.Announce
@@ -112,7 +112,8 @@ func (c *cores) take(now time.Time, from netip.AddrPort, machine string, b []byt
 }
 
 // announced notes that a dump is to come, or goes on.
-func (c *cores) announced(now time.Time, from netip.AddrPort, machine string, h *format.Header, body []byte, in *coming) {
+func (c *cores) announced(now time.Time, from netip.AddrPort, machine string, h *format.Header,
+	body []byte, in *coming) {
 	a, ok := format.ParseAnnounce(body)
 	if !ok {
 		return
@@ -149,7 +150,8 @@ func (c *cores) announced(now time.Time, from netip.AddrPort, machine string, h 
 }
 
 // admit finds a place for a dump, or refuses it and returns nil.
-func (c *cores) admit(now time.Time, from netip.AddrPort, machine string, h *format.Header, a *format.Announce) *coming {
+func (c *cores) admit(now time.Time, from netip.AddrPort, machine string, h *format.Header,
+	a *format.Announce) *coming {
 	why := ""
 	var s *dump.Session
 	switch err := dump.CheckAnnounce(a); {
@@ -166,8 +168,9 @@ func (c *cores) admit(now time.Time, from netip.AddrPort, machine string, h *for
 	}
 	if why == "" {
 		return &coming{
-			announce: *a, id: h.Dump, seal: s, machine: machine, heard: now, from: from, answers: format.Answer{Next: 1},
-			page: dump.Left(dump.FileName(c.folder, machine, h.Dump), h.Dump, a),
+			announce: *a, id: h.Dump, seal: s, machine: machine, heard: now, from: from,
+			answers: format.Answer{Next: 1},
+			page:    dump.Left(dump.FileName(c.folder, machine, h.Dump), h.Dump, a),
 		}
 	}
 	if why == "-" {
@@ -176,7 +179,8 @@ func (c *cores) admit(now time.Time, from netip.AddrPort, machine string, h *for
 		why = fmt.Sprintf("%s has a dump of its memory, which is not taken: %s", machine, why)
 		c.refuse(now, why)
 	}
-	c.send(from, &format.Header{Kind: format.KindNo, Epoch: h.Epoch, Dump: h.Dump}, copy(c.out[format.HeaderSize:], why))
+	c.send(from, &format.Header{Kind: format.KindNo, Epoch: h.Epoch, Dump: h.Dump},
+		copy(c.out[format.HeaderSize:], why))
 	return nil
 }
 
@@ -226,12 +230,14 @@ func (c *cores) room(from netip.Addr) bool {
 	return found
 }
 
-// begin begins the file of a dump, now that the first item has come, and reports whether there is one.
+// begin begins the file of a dump, now that the first item has come, and reports whether there is
+// one.
 func (c *cores) begin(now time.Time, in *coming) bool {
 	path := dump.FileName(c.folder, in.machine, in.id)
 	d, err := dump.Open(path, in.id, &in.announce)
 	if err != nil {
-		c.refuse(now, fmt.Sprintf("%s has a dump of its memory, which is not taken: %s: %v", in.machine, path, err))
+		c.refuse(now, fmt.Sprintf("%s has a dump of its memory, which is not taken: %s: %v",
+			in.machine, path, err))
 		c.reply(in, format.KindNo, in.claimed, 0)
 		delete(c.open, coreKey{in.id, in.from.Addr()})
 		return false
@@ -244,7 +250,8 @@ func (c *cores) begin(now time.Time, in *coming) bool {
 	if d.Page > 0 {
 		how = fmt.Sprintf("goes on after %d pages", d.Page)
 	}
-	c.say(fmt.Sprintf("%s: the memory of the machine that has died %s, %d MiB, to %s", in.machine, how, in.announce.Pages>>8, d.Path()))
+	c.say(fmt.Sprintf("%s: the memory of the machine that has died %s, %d MiB, to %s", in.machine, how,
+		in.announce.Pages>>8, d.Path()))
 	return true
 }
 
@@ -284,7 +291,8 @@ func (c *cores) item(now time.Time, in *coming, h *format.Header, body []byte) {
 		}
 		if h.Kind == format.KindData {
 			if c.used += int64(len(body)); c.used > c.quota {
-				c.say(fmt.Sprintf("%s: no more is taken of its memory: %s is full (-cores-size)", in.machine, c.folder))
+				c.say(fmt.Sprintf("%s: no more is taken of its memory: %s is full (-cores-size)",
+					in.machine, c.folder))
 				c.finish(in, false)
 				c.reply(in, format.KindNo, in.epoch, 0)
 				return
@@ -294,7 +302,8 @@ func (c *cores) item(now time.Time, in *coming, h *format.Header, body []byte) {
 		if h.Kind == format.KindEnd {
 			in.last = h.Item
 		}
-		if p, _, ok := format.ParsePlace(body); ok && (h.Kind == format.KindData || h.Kind == format.KindZeros) {
+		if p, _, ok := format.ParsePlace(body); ok &&
+			(h.Kind == format.KindData || h.Kind == format.KindZeros) {
 			in.placed[h.Item%format.Window] = p.Page + 1
 		}
 		for a.Behind[0]&1 != 0 {
@@ -353,7 +362,8 @@ func (c *cores) finish(in *coming, again bool) {
 		c.say(fmt.Sprintf("%s: %v", in.machine, err))
 		return
 	}
-	c.say(fmt.Sprintf("%s: the memory of the machine is in %s: %s", in.machine, in.d.Path(), in.d.Summary()))
+	c.say(fmt.Sprintf("%s: the memory of the machine is in %s: %s", in.machine, in.d.Path(),
+		in.d.Summary()))
 }
 
 func (c *cores) answerNow(in *coming) {
@@ -413,7 +423,8 @@ func (c *cores) tick(now time.Time) {
 				c.say(fmt.Sprintf("what another receiver has left of a dump in %s: %v", d.Path(), err))
 				return
 			}
-			c.say(fmt.Sprintf("what another receiver has left of a dump is in %s: %s", d.Path(), d.Summary()))
+			c.say(fmt.Sprintf("what another receiver has left of a dump is in %s: %s", d.Path(),
+				d.Summary()))
 		})
 	}
 }

@@ -25,8 +25,9 @@
 //
 // A thread of its own empties the socket, before all else if the system lets it. The
 // intake runs in one goroutine and neither blocks nor allocates for a log line or for a
-// datagram that it has seen. As many traces are resolved at a time as there are CPUs. So a burst is first held by the socket's buffer, then by the batches (64 MiB),
-// then as traces (128 MiB); only when all are full something is lost, and counted.
+// datagram that it has seen. As many traces are resolved at a time as there are CPUs. So a burst is
+// first held by the socket's buffer, then by the batches (64 MiB), then as traces (128 MiB); only
+// when all are full something is lost, and counted.
 //
 // Captures are read by the package capture, crashes are told apart by crash and exported
 // by otlp; ELF files found by tools/buildid. Host.

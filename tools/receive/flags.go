@@ -62,28 +62,41 @@ func parseFlags(args []string, stdout, stderr io.Writer) (c *config, code int, o
 	c = &config{names: make(map[netip.AddrPort]string)}
 	fs := flag.NewFlagSet("zf receive", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	fs.StringVar(&c.listen, "listen", ":6666", "take datagrams that are sent to `ADDR`, and to the next port, where the\nparity of traces goes")
-	fs.StringVar(&c.pcap, "pcap", "", "read a capture instead: `FILE` is pcap or pcapng, also gzipped, or -")
-	fs.UintVar(&c.port, "port", 6666, "of a capture, take datagrams to `PORT` and the next; 0: to\nany")
-	fs.Func("e", "the ELF `FILE` that machines run, or a folder of the layout\n.build-id/xx/yyyy; may be given many times", func(s string) error {
-		c.files = append(c.files, s)
-		return nil
-	})
-	fs.Func("name", "show a machine by its name: `ADDR=NAME`, where ADDR may have a\n:PORT; may be given many times", c.addName)
+	fs.StringVar(&c.listen, "listen", ":6666",
+		"take datagrams that are sent to `ADDR`, and to the next port, where the\nparity of traces goes")
+	fs.StringVar(&c.pcap, "pcap", "",
+		"read a capture instead: `FILE` is pcap or pcapng, also gzipped, or -")
+	fs.UintVar(&c.port, "port", 6666,
+		"of a capture, take datagrams to `PORT` and the next; 0: to\nany")
+	fs.Func("e",
+		"the ELF `FILE` that machines run, or a folder of the layout\n.build-id/xx/yyyy; may be given many times", func(s string) error {
+			c.files = append(c.files, s)
+			return nil
+		})
+	fs.Func("name",
+		"show a machine by its name: `ADDR=NAME`, where ADDR may have a\n:PORT; may be given many times",
+		c.addName)
 	fs.BoolVar(&c.lookUp, "dns", false, "show machines by their names in the DNS")
 	fs.BoolVar(&c.json, "json", false, "print traces as JSON, one object a line, instead of text")
-	fs.StringVar(&c.lines, "lines", "auto", "print log lines: `WHEN` is always, never, or auto: in text,\nnot in JSON")
+	fs.StringVar(&c.lines, "lines", "auto",
+		"print log lines: `WHEN` is always, never, or auto: in text,\nnot in JSON")
 	fs.BoolVar(&c.quiet, "q", false, "print traces only, and no summary")
 	fs.StringVar(&c.color, "color", "auto", "colour the output: `WHEN` is auto, always or never")
-	fs.StringVar(&c.cores, "cores", "", "take the memory of machines that die (core=net, core=ram) to files in\n`FOLDER`; without it they are told that nobody does")
-	fs.IntVar(&c.coresSize, "cores-size", 64, "let the folder of -cores take `GIB` at most; when it is full, dumps are\nrefused")
+	fs.StringVar(&c.cores, "cores", "",
+		"take the memory of machines that die (core=net, core=ram) to files in\n`FOLDER`; without it they are told that nobody does")
+	fs.IntVar(&c.coresSize, "cores-size", 64,
+		"let the folder of -cores take `GIB` at most; when it is full, dumps are\nrefused")
 	fs.StringVar(&c.key, "key", "", "the private key for what -cores takes (core.key=), in `FILE`")
-	fs.StringVar(&c.newKey, "new-key", "", "make a private key for -key, write it to `FILE`, print the option\ncore.key= for machines, and end")
-	fs.StringVar(&c.com2, "com2", "", "take one machine's memory to -cores that it has sent by its second\nserial port (core=com2, core.by=com2), and end: `FILE` is a file\nor a device")
+	fs.StringVar(&c.newKey, "new-key", "",
+		"make a private key for -key, write it to `FILE`, print the option\ncore.key= for machines, and end")
+	fs.StringVar(&c.com2, "com2", "",
+		"take one machine's memory to -cores that it has sent by its second\nserial port (core=com2, core.by=com2), and end: `FILE` is a file\nor a device")
 	fs.IntVar(&c.baud, "baud", input.DefaultBaud, "the speed of the device of -com2, in bits a second")
-	fs.StringVar(&c.otlp, "otlp", "", "export what ended a kernel to the OpenTelemetry collector at\n`URL`, such as http://localhost:4318 (OTLP over HTTP)")
+	fs.StringVar(&c.otlp, "otlp", "",
+		"export what ended a kernel to the OpenTelemetry collector at\n`URL`, such as http://localhost:4318 (OTLP over HTTP)")
 	fs.IntVar(&c.machines, "machines", DefaultMachines, "know up to `N` machines at a time")
-	fs.IntVar(&c.patience, "patience", int(DefaultPatience.Seconds()), "wait `SECONDS` for what is missing of a trace")
+	fs.IntVar(&c.patience, "patience", int(DefaultPatience.Seconds()),
+		"wait `SECONDS` for what is missing of a trace")
 	err := fs.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):

@@ -156,9 +156,10 @@ func NewIntake(opt Options, sink Sink) *Intake {
 		opt: opt, sink: sink,
 		machines: make(map[netip.AddrPort]*machine),
 		waiting:  make(map[*machine]struct{}),
-		cores:    cores{folder: opt.Cores, quota: opt.CoresSize, key: opt.Key, answer: opt.Answer, say: opt.Say, open: make(map[coreKey]*coming)},
-		named:    make(chan namedMachine, maxAsking),
-		asking:   make(chan struct{}, maxAsking),
+		cores: cores{folder: opt.Cores, quota: opt.CoresSize, key: opt.Key, answer: opt.Answer,
+			say: opt.Say, open: make(map[coreKey]*coming)},
+		named:  make(chan namedMachine, maxAsking),
+		asking: make(chan struct{}, maxAsking),
 	}
 }
 
@@ -330,7 +331,8 @@ func (s *Stats) String() string {
 		count(s.Lines, "line"), count(s.Traces, "trace")) +
 		others(", ", counted{s.Incomplete, "incomplete"}, counted{s.Oopses, "of Linux"}) +
 		fmt.Sprintf("\n%d rejected", s.Rejected())
-	if why := others(", ", counted{s.TooLong, "too long"}, counted{s.Empty, "empty"}, counted{s.Damaged, "damaged"},
+	if why := others(", ", counted{s.TooLong, "too long"}, counted{s.Empty, "empty"},
+		counted{s.Damaged, "damaged"},
 		counted{s.Impossible, "impossible"}, counted{s.Conflict, "contradictory"}); why != "" {
 		text += " (" + why[len(", "):] + ")"
 	}

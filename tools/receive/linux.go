@@ -38,7 +38,8 @@ func (s *resolver) resolveOops(a *Arrival) *result {
 			t.Reason, t.Thread, t.Registers = one.Reason, one.Thread, one.Registers
 		}
 		// What has a question mark is a leftover.
-		t.Frames = append(t.Frames, slices.DeleteFunc(one.Frames, func(f wire.Frame) bool { return f.Kind == tracer.Scan })...)
+		t.Frames = append(t.Frames, slices.DeleteFunc(one.Frames,
+			func(f wire.Frame) bool { return f.Kind == tracer.Scan })...)
 	})
 	filter.Write(a.Bytes)
 	filter.Close()
@@ -51,7 +52,8 @@ func (s *resolver) resolveOops(a *Arrival) *result {
 		}
 	}
 	res.add(s.r, t, &crash.Crash{
-		Kind: t.Kind, Type: "linux " + t.Kind, Functions: crash.Reduce(names), Fatal: t.Kind != "warning", Stack: string(res.text),
+		Kind: t.Kind, Type: "linux " + t.Kind, Functions: crash.Reduce(names), Fatal: t.Kind != "warning",
+		Stack: string(res.text),
 	})
 	return res
 }

@@ -120,7 +120,8 @@ func (l *Listener) Addr() net.Addr { return l.conns[0].LocalAddr() }
 // Buffer returns the size of each socket's buffer in bytes, 0 if it is not known.
 func (l *Listener) Buffer() int { return l.buffer }
 
-// Answer sends a datagram from the socket for text and traces; one that cannot be sent is lost, as any may be.
+// Answer sends a datagram from the socket for text and traces; one that cannot be sent is lost, as
+// any may be.
 func (l *Listener) Answer(to netip.AddrPort, p []byte) { l.conns[0].WriteToUDPAddrPort(p, to) }
 
 // Serve reads until ctx ends, calls flush whenever nothing waits, and closes the sockets.

@@ -81,8 +81,8 @@ func newReader(conn *net.UDPConn) (*reader, error) {
 // stop ends each, soon. It may be called from any goroutine.
 func (r *reader) stop() { r.stopping.Store(true) }
 
-// each reads, and calls f for what each read has brought, now and then nothing. It returns nil when it was
-// stopped and what had come by then has been read.
+// each reads, and calls f for what each read has brought, now and then nothing. It returns nil when
+// it was stopped and what had come by then has been read.
 func (r *reader) each(f func()) error {
 	runtime.LockOSThread() // for good: the thread has another priority now
 	unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), urgent)
@@ -126,11 +126,13 @@ func (r *reader) recvmmsg(fd uintptr, last bool) error {
 	if last {
 		flags = unix.MSG_DONTWAIT
 	}
-	n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&r.msgs)), readLen, flags, 0, 0)
+	n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&r.msgs)),
+		readLen, flags, 0, 0)
 	r.when = time.Now()
 	switch errno {
 	case 0:
-	case unix.EAGAIN, unix.EINTR, unix.ECONNREFUSED: // the latter is about a datagram that somebody sent from here
+	case unix.EAGAIN, unix.EINTR, unix.ECONNREFUSED:
+		// the latter is about a datagram that somebody sent from here
 		r.n = 0
 		return nil
 	default:

@@ -63,7 +63,8 @@ type machine struct {
 // whole by the next boot.
 func (m *machine) isDone(k traceKey) bool {
 	for i := range m.done {
-		if d := &m.done[i]; d.key.boot == k.boot && d.key.seq == k.seq && (d.whole || d.key.told == k.told) {
+		if d := &m.done[i]; d.key.boot == k.boot && d.key.seq == k.seq &&
+			(d.whole || d.key.told == k.told) {
 			return true
 		}
 	}

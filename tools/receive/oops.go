@@ -25,7 +25,8 @@ type oops struct {
 var oopsBegins = [][]byte{
 	[]byte("BUG: "), []byte("------------[ cut here ]"), []byte("Oops: "), []byte("Oops["),
 	[]byte("Unable to handle kernel"), []byte("general protection fault"), []byte("Internal error: "),
-	[]byte("Kernel panic - not syncing"), []byte("watchdog: BUG"), []byte("divide error: "), []byte("invalid opcode: "),
+	[]byte("Kernel panic - not syncing"), []byte("watchdog: BUG"), []byte("divide error: "),
+	[]byte("invalid opcode: "),
 }
 
 var oopsEnds = [][]byte{[]byte("---[ end trace"), []byte("---[ end Kernel panic")}
@@ -43,7 +44,8 @@ func containsAny(b []byte, words [][]byte) bool {
 // capital letter or a colon or a dash before its first blank, and all have one of
 // these letters behind.
 func maybeOops(b []byte) bool {
-	return bytes.IndexByte(b, ':') >= 0 || bytes.IndexByte(b, '[') >= 0 || bytes.Contains(b, []byte("kernel")) ||
+	return bytes.IndexByte(b, ':') >= 0 || bytes.IndexByte(b, '[') >= 0 ||
+		bytes.Contains(b, []byte("kernel")) ||
 		bytes.Contains(b, []byte("fault")) || bytes.Contains(b, []byte("panic"))
 }
 

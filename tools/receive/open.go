@@ -120,7 +120,8 @@ func (in *Intake) whole(o *openTrace, now time.Time) {
 
 // arrival is what is known of a trace beside its bytes.
 func (o *openTrace) arrival(when time.Time) *Arrival {
-	return &Arrival{Machine: o.m.name, Addr: o.m.addr, Time: when, Boot: o.key.boot, Seq: o.key.seq, Build: o.build}
+	return &Arrival{Machine: o.m.name, Addr: o.m.addr, Time: when, Boot: o.key.boot, Seq: o.key.seq,
+		Build: o.build}
 }
 
 // giveUp ends a trace that is not whole, and hands on what there is to show of it. Either

@@ -54,7 +54,8 @@ func (s *resolver) Write(p []byte) (int, error) {
 
 // newFilter returns a filter for traces, or one for the lines of Linux, which knows its kernel,
 // and the kernel and the modules among the files that were given.
-func (s *resolver) newFilter(linux bool, kernel lookup.Resolver, onTrace func(*wire.Trace)) *trace.Filter {
+func (s *resolver) newFilter(linux bool, kernel lookup.Resolver,
+	onTrace func(*wire.Trace)) *trace.Filter {
 	filter, err := trace.NewFilter(s, trace.Options{
 		Color:    s.r.opt.Color,
 		Sanitize: s.r.opt.Terminal,

@@ -1,10 +1,10 @@
 // Package record has recordings of machines: one file with all that a machine needs to do the same
 // again.
 //
-// In it are the image, the command line, the files for the guest, what machine it was, QEMU's log of
-// what has reached it from outside (input, the network, clocks), and what it has said on its serial
-// port. The file is written as the machine runs, so that it is of use when that, or its host's
-// process, is killed: it is then replayed as far as it goes.
+// In it are the image, the command line, the files for the guest, what machine it was, QEMU's log
+// of what has reached it from outside (input, the network, clocks), and what it has said on its
+// serial port. The file is written as the machine runs, so that it is of use when that, or its
+// host's process, is killed: it is then replayed as far as it goes.
 //
 // In the order of reading:
 //

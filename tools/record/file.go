@@ -73,8 +73,9 @@ type Meta struct {
 	Name    string    // of the image, as the user knows it: "hello.elf"
 	BuildID string    // of the image
 	Date    time.Time // when the recording began
-	Clock   time.Time `json:",omitzero"` // the machine's clock began so, and went by the machine's time; zero: by the host's
-	QEMU    string    // QEMU's version, on which the log depends
+	// the machine's clock began so, and went by the machine's time; zero: by the host's
+	Clock time.Time `json:",omitzero"`
+	QEMU  string    // QEMU's version, on which the log depends
 
 	Append      string   // the kernel's command line
 	Machine     string   // QEMU machine type
@@ -89,7 +90,8 @@ type Meta struct {
 	Quiet       bool     // the kernel's first line is not to be shown
 }
 
-// A Base is where a recording begins that has not the whole run. The zero value is the machine's start.
+// A Base is where a recording begins that has not the whole run. The zero value is the machine's
+// start.
 type Base struct {
 	At     uint64 // instructions that the machine had run
 	Output int64  // bytes that it had sent
@@ -113,7 +115,8 @@ func start() Base { return Base{Asleep: -1, Woken: -1, Log: logHeader} }
 
 // check says what is wrong with a base that was read, if anything is.
 func (b *Base) check() error {
-	if b.Output < 0 || b.Log < logHeader || b.Slept < 0 || b.Asleep < -1 || b.Woken < -1 || b.At < b.Instructions || b.At > math.MaxInt64 {
+	if b.Output < 0 || b.Log < logHeader || b.Slept < 0 || b.Asleep < -1 || b.Woken < -1 ||
+		b.At < b.Instructions || b.At > math.MaxInt64 {
 		return fmt.Errorf("%w: it begins nowhere: %+v", ErrDamaged, *b)
 	}
 	return nil

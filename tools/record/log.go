@@ -2,13 +2,13 @@ package record
 
 // QEMU's log (replay/ in its sources) is a list of events in the order in which they reach the
 // machine: a byte that says which, and what belongs to it, big-endian. Between them stands how many
-// instructions the machine has run. It has no length and no checksums, and a byte that is read wrongly
-// makes all behind it wrong; the version of its format is a number in its header. The header is
-// written last, to the beginning of the file, or where that is a pipe, to the end.
+// instructions the machine has run. It has no length and no checksums, and a byte that is read
+// wrongly makes all behind it wrong; the version of its format is a number in its header. The
+// header is written last, to the beginning of the file, or where that is a pipe, to the end.
 //
-// Of the machine's time the log has one part, the instructions. The other is how long the machine has
-// slept: QEMU reads a clock when all CPUs halt, and again when one goes on, and moves the machine's
-// time by the difference (icount_warp_rt). Both values are in the log.
+// Of the machine's time the log has one part, the instructions. The other is how long the machine
+// has slept: QEMU reads a clock when all CPUs halt, and again when one goes on, and moves the
+// machine's time by the difference (icount_warp_rt). Both values are in the log.
 
 import (
 	"bufio"
@@ -31,9 +31,10 @@ const KnownVersion = 0xe0200c
 // logHeader is the length of its header in bytes.
 const logHeader = 12
 
-// QEMU believes its log: it takes a port for an index of a table of 16 (replay/replay-char.c), and reads
-// random bytes into what the machine has asked for: the CPU for 8 bytes, before that the loader for a seed of
-// 32, and a device for more, with which no recording is trusted (qemu/stranger.go).
+// QEMU believes its log: it takes a port for an index of a table of 16 (replay/replay-char.c), and
+// reads random bytes into what the machine has asked for: the CPU for 8 bytes, before that the
+// loader for a seed of 32, and a device for more, with which no recording is trusted
+// (qemu/stranger.go).
 const (
 	mostPorts  = 16
 	mostRandom = 8
@@ -73,10 +74,11 @@ const (
 // An Event is one that is in the log.
 type Event struct {
 	Kind         Kind
-	Instructions uint64        // that the machine had run
-	Time         time.Duration // of the machine, since its start; without meaning with Meta.VirtualTime
-	Bytes        int           // of output
-	Data         []byte        // that have reached the machine; valid until the next event
+	Instructions uint64 // that the machine had run
+	// of the machine, since its start; without meaning with Meta.VirtualTime
+	Time  time.Duration
+	Bytes int    // of output
+	Data  []byte // that have reached the machine; valid until the next event
 
 	end int64 // offset behind it
 }
@@ -107,7 +109,8 @@ type byteReader interface {
 
 // newLogReader reads a log that begins at a base.
 func newLogReader(r io.Reader, b *Base) *logReader {
-	return &logReader{in: bufio.NewReaderSize(r, 1<<16), instructions: b.Instructions, slept: b.Slept, asleep: b.Asleep, woken: b.Woken, last: b.Clock, before: b.Before,
+	return &logReader{in: bufio.NewReaderSize(r, 1<<16), instructions: b.Instructions, slept: b.Slept,
+		asleep: b.Asleep, woken: b.Woken, last: b.Clock, before: b.Before,
 		random: mostSeed}
 }
 
@@ -206,9 +209,10 @@ func (l *logReader) next() (e Event, err error) {
 	return e, nil
 }
 
-// realTime stands for the read of the clock with which QEMU looks for timers that are due. One behind it is that of the
-// timer that wakes the machine, or is for how long the main loop is to wait. In the second case the machine goes on
-// sleeping: when QEMU looks at that next (kindWarpStart, kindWarpAccount) it reads the clock.
+// realTime stands for the read of the clock with which QEMU looks for timers that are due. One
+// behind it is that of the timer that wakes the machine, or is for how long the main loop is to
+// wait. In the second case the machine goes on sleeping: when QEMU looks at that next
+// (kindWarpStart, kindWarpAccount) it reads the clock.
 const realTime Kind = 255
 
 // clock takes a value of the clock: what it is of, the event before it says.
@@ -290,7 +294,10 @@ type Log struct {
 // Log looks at the recording's log.
 func (r *Recording) Log() (*Log, error) {
 	l := &Log{Base: r.Base, path: filepath.Join(r.dir, logName)}
-	l.random = slices.ContainsFunc(r.Extra, func(a string) bool { return strings.HasPrefix(a, "virtio-rng") })
+	l.random = slices.ContainsFunc(r.Extra, func(a string) bool {
+		return strings.HasPrefix(a,
+			"virtio-rng")
+	})
 	file, err := os.Open(l.path)
 	if err != nil {
 		return nil, err
@@ -345,7 +352,8 @@ func (r *Recording) Log() (*Log, error) {
 	return l, nil
 }
 
-// walk calls f with each event until it returns false, or there are no more: the error is io.EOF then.
+// walk calls f with each event until it returns false, or there are no more: the error is io.EOF
+// then.
 func (l *Log) walk(f func(Event) bool) error {
 	file, err := os.Open(l.path)
 	if err != nil {
@@ -379,11 +387,12 @@ func (l *Log) ReadAs(version uint32) {
 
 // begin stands for the event before the first one.
 func (l *Log) begin() Event {
-	return Event{Instructions: l.Base.Instructions, Time: time.Duration(int64(l.Base.Instructions) + l.Base.Slept)}
+	return Event{Instructions: l.Base.Instructions,
+		Time: time.Duration(int64(l.Base.Instructions) + l.Base.Slept)}
 }
 
-// Sent returns when the machine has sent byte n of the recorded output, counted from 0. ok is false if that is not in
-// the log.
+// Sent returns when the machine has sent byte n of the recorded output, counted from 0. ok is false
+// if that is not in the log.
 func (l *Log) Sent(n int64) (e Event, ok bool) {
 	var sent int64
 	l.walk(func(x Event) bool {
@@ -397,8 +406,8 @@ func (l *Log) Sent(n int64) (e Event, ok bool) {
 	return e, ok
 }
 
-// At returns how many instructions the machine had run at a time, at the recording's beginning for one before it. ok is
-// false if that is behind the end.
+// At returns how many instructions the machine had run at a time, at the recording's beginning for
+// one before it. ok is false if that is behind the end.
 func (l *Log) At(t time.Duration) (instructions uint64, ok bool) {
 	last := l.begin()
 	if t <= last.Time {
@@ -453,7 +462,8 @@ func (l *Log) Clock() func(instructions uint64) time.Duration {
 		return true
 	})
 	return func(instructions uint64) time.Duration {
-		i, _ := slices.BinarySearchFunc(marks, instructions, func(m mark, n uint64) int { return cmp.Compare(m.instructions, n) })
+		i, _ := slices.BinarySearchFunc(marks, instructions,
+			func(m mark, n uint64) int { return cmp.Compare(m.instructions, n) })
 		last := first
 		if i > 0 {
 			last = marks[i-1]
@@ -462,9 +472,10 @@ func (l *Log) Clock() func(instructions uint64) time.Duration {
 	}
 }
 
-// waits returns events that QEMU does not take before it runs the machine. Where a machine begins asleep and the
-// next event is that QEMU looks for timers, it would come to that while the machine does not run yet, and then the timer
-// that wakes it has no effect. That QEMU looks how long the machine sleeps has none either, and it does not do it before.
+// waits returns events that QEMU does not take before it runs the machine. Where a machine begins
+// asleep and the next event is that QEMU looks for timers, it would come to that while the machine
+// does not run yet, and then the timer that wakes it has no effect. That QEMU looks how long the
+// machine sleeps has none either, and it does not do it before.
 func (l *Log) waits(log io.ReaderAt) []byte {
 	var first [1]byte
 	if l.Base.Log == logHeader || !l.Known {
@@ -473,11 +484,12 @@ func (l *Log) waits(log io.ReaderAt) []byte {
 	if _, err := log.ReadAt(first[:], 0); err != nil || Kind(first[0]) != kindRealTimers {
 		return nil
 	}
-	return binary.BigEndian.AppendUint64([]byte{byte(kindWarpStart), byte(kindClock)}, uint64(l.Base.Clock))
+	return binary.BigEndian.AppendUint64([]byte{byte(kindWarpStart), byte(kindClock)},
+		uint64(l.Base.Clock))
 }
 
-// Write writes the log as QEMU replays it: with the header before it, and an end. The version is that of
-// QEMU's format.
+// Write writes the log as QEMU replays it: with the header before it, and an end. The version is
+// that of QEMU's format.
 func (l *Log) Write(path string, version uint32) error {
 	in, err := os.Open(l.path)
 	if err != nil {
@@ -499,7 +511,8 @@ func (l *Log) Write(path string, version uint32) error {
 		_, err = out.Seek(l.Base.Log, io.SeekStart)
 	}
 	if err == nil {
-		_, err = io.Copy(out, io.MultiReader(bytes.NewReader(l.waits(in)), io.LimitReader(in, l.whole), bytes.NewReader(end)))
+		_, err = io.Copy(out, io.MultiReader(bytes.NewReader(l.waits(in)), io.LimitReader(in, l.whole),
+			bytes.NewReader(end)))
 	}
 	if cerr := out.Close(); err == nil {
 		err = cerr

@@ -26,7 +26,8 @@ type Recording struct {
 	// Broken says why the file is not read to its end, wrapping ErrDamaged or ErrCut; nil: it is
 	// whole.
 	Broken error
-	// Strange says what Meta has in the file that this zf does not know: `unknown field "X"`; "" is nothing.
+	// Strange says what Meta has in the file that this zf does not know: `unknown field "X"`; "" is
+	// nothing.
 	Strange string
 
 	dir   string
@@ -109,9 +110,12 @@ func (r *Recording) read(in *bufio.Reader) error {
 		}
 		place += size
 		if unpacked += int64(len(contents)); unpacked > unpackLeast+mostRatio*place {
-			return fmt.Errorf("%w: %d bytes of it unpack to %d, more than those of zf run -record do; have it recorded again", ErrDamaged, place, unpacked)
+			return fmt.Errorf(
+				"%w: %d bytes of it unpack to %d, more than those of zf run -record do; have it recorded again",
+				ErrDamaged, place, unpacked)
 		}
-		wrong := first != (kind == blockMeta) || r.End != nil || running == slices.Contains([]byte{blockMeta, blockFile, blockBase, blockGo}, kind)
+		wrong := first != (kind == blockMeta) || r.End != nil ||
+			running == slices.Contains([]byte{blockMeta, blockFile, blockBase, blockGo}, kind)
 		switch {
 		case wrong:
 			err = fmt.Errorf("%w: a block of kind %q is where none belongs", ErrDamaged, kind)
@@ -131,7 +135,9 @@ func (r *Recording) read(in *bufio.Reader) error {
 			}
 		case kind == blockGo:
 			if (r.Base.Log > logHeader) != slices.Contains(r.files, Snapshot) {
-				err = fmt.Errorf("%w: it has a machine's state without saying where that is, or says so without one", ErrDamaged)
+				err = fmt.Errorf(
+					"%w: it has a machine's state without saying where that is, or says so without one",
+					ErrDamaged)
 			} else if running = slices.Contains(r.files, Image) || slices.Contains(r.files, Disc); !running {
 				err = fmt.Errorf("%w: there is no image in it", ErrDamaged)
 			}
@@ -189,7 +195,8 @@ func (r *Recording) Path(name string) string {
 
 // block reads a block; size is what it takes in the file. The error is io.EOF only where a block
 // could begin.
-func block(in *bufio.Reader, dec *zstd.Decoder) (kind byte, contents []byte, size int64, err error) {
+func block(in *bufio.Reader,
+	dec *zstd.Decoder) (kind byte, contents []byte, size int64, err error) {
 	h := make([]byte, headSize)
 	if n, err := io.ReadFull(in, h); err != nil {
 		if n == 0 && errors.Is(err, io.EOF) {

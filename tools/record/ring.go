@@ -1,8 +1,9 @@
 package record
 
-// The last of a run: every so often the machine's state is taken, and a second recording begins there, beside the one
-// that there is. When the next state is taken, the second takes the place of the first. So there is a whole recording
-// under the file's name at any time, and it has from one to two intervals of the run, or all of a shorter one.
+// The last of a run: every so often the machine's state is taken, and a second recording begins
+// there, beside the one that there is. When the next state is taken, the second takes the place of
+// the first. So there is a whole recording under the file's name at any time, and it has from one
+// to two intervals of the run, or all of a shorter one.
 
 import (
 	"bytes"
@@ -23,10 +24,11 @@ type Ring struct {
 	mu   sync.Mutex
 	file *Writer // under the file's name
 	next *Writer // what takes its place; nil: none
-	part *Writer // what begins at the state that was taken last, until the log has come to there; nil: none
-	base Base    // of file
-	then Base    // of next
-	at   Base    // of part; At and Log are known
+	// what begins at the state that was taken last, until the log has come to there; nil: none
+	part *Writer
+	base Base // of file
+	then Base // of next
+	at   Base // of part; At and Log are known
 
 	log    *logReader
 	unread []byte        // of the log: what it has not read
@@ -45,15 +47,16 @@ const (
 	partSuffix = ".part"
 )
 
-// NewRing begins a recording as [Create] does. It keeps the last of the run, of the machine's time from every to about
-// twice as much.
+// NewRing begins a recording as [Create] does. It keeps the last of the run, of the machine's time
+// from every to about twice as much.
 func NewRing(path string, meta Meta, files map[string]string, every time.Duration) (*Ring, error) {
 	w, err := Create(path, meta, files)
 	if err != nil {
 		return nil, err
 	}
 	b := start()
-	return &Ring{every: every, virtual: meta.VirtualTime, path: path, file: w, base: b, log: newLogReader(nil, &b)}, nil
+	return &Ring{every: every, virtual: meta.VirtualTime, path: path, file: w, base: b,
+		log: newLogReader(nil, &b)}, nil
 }
 
 // Log returns what takes QEMU's log.
@@ -107,7 +110,8 @@ func (r *Ring) writeSerial(p []byte) (int, error) {
 // from returns what of p, which begins with byte at of the output, is byte n or comes after it.
 func from(p []byte, at, n int64) []byte { return p[min(max(0, n-at), int64(len(p))):] }
 
-// read reads the log as far as it has come, and has a recording begin at its part of it. Errors are those of files.
+// read reads the log as far as it has come, and has a recording begin at its part of it. Errors are
+// those of files.
 func (r *Ring) read() error {
 	if r.held || r.over {
 		return nil
@@ -156,12 +160,15 @@ func (r *Ring) drop() {
 	r.part, r.kept = nil, nil
 }
 
-// begin has the recording begin whose state was taken, with the log from there on as far as it is known.
+// begin has the recording begin whose state was taken, with the log from there on as far as it is
+// known.
 func (r *Ring) begin(log []byte) error {
 	b, l, kept := r.at, r.log, r.sent-int64(len(r.kept))
-	b.Output, b.Instructions, b.Slept, b.Asleep, b.Woken, b.Clock, b.Before = r.output, l.instructions, l.slept, l.asleep, l.woken, l.last, l.before
+	b.Output, b.Instructions, b.Slept, b.Asleep, b.Woken, b.Clock, b.Before = r.output, l.instructions,
+		l.slept, l.asleep, l.woken, l.last, l.before
 	if l.offset+logHeader != b.Log || b.Output < kept || b.check() != nil {
-		r.fail(fmt.Errorf("%w: the machine's state, %+v, does not belong to byte %d", errLog, b, l.offset))
+		r.fail(fmt.Errorf("%w: the machine's state, %+v, does not belong to byte %d", errLog,
+			b, l.offset))
 		return nil
 	}
 	w := r.part
@@ -201,9 +208,11 @@ func (r *Ring) Due() bool {
 	return !r.over && !r.held && r.part == nil && r.now()-r.last >= r.every
 }
 
-// Take takes the machine's state. snapshot makes it, has its argument read it from a file, and returns where QEMU's log
-// was then (an offset, with the header), and how many instructions had been run. If it fails, Take may be called again.
-func (r *Ring) Take(snapshot func(take func(path string) error) (log int64, instructions uint64, err error)) error {
+// Take takes the machine's state. snapshot makes it, has its argument read it from a file, and
+// returns where QEMU's log was then (an offset, with the header), and how many instructions had
+// been run. If it fails, Take may be called again.
+func (r *Ring) Take(snapshot func(take func(path string) error) (log int64, instructions uint64,
+	err error)) error {
 	r.mu.Lock()
 	r.held, r.kept = true, nil
 	file := r.file // which stays as long as it is held
@@ -222,8 +231,8 @@ func (r *Ring) Take(snapshot func(take func(path string) error) (log int64, inst
 	return errors.Join(err, r.read())
 }
 
-// Has returns where the recording begins, and how much of the machine's time it has; without such a time that is one of its
-// instructions.
+// Has returns where the recording begins, and how much of the machine's time it has; without such a
+// time that is one of its instructions.
 func (r *Ring) Has() (from Base, last time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -233,7 +242,8 @@ func (r *Ring) Has() (from Base, last time.Duration) {
 	return r.base, r.now() - r.base.Time()
 }
 
-// Close ends the recording; how says how the machine has ended. nil: nobody knows. The error is the first one of all.
+// Close ends the recording; how says how the machine has ended. nil: nobody knows. The error is the
+// first one of all.
 func (r *Ring) Close(how *End) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

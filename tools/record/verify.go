@@ -10,8 +10,8 @@ import (
 // ErrParted is returned when a replay says something else than the recording.
 var ErrParted = errors.New("the replay parts from its recording")
 
-// A Verifier takes what a replay says, and passes on what was recorded, too. Its methods may be called
-// from any goroutine.
+// A Verifier takes what a replay says, and passes on what was recorded, too. Its methods may be
+// called from any goroutine.
 type Verifier struct {
 	want []byte
 	open bool // what follows is not in the recording, which is cut
@@ -51,7 +51,8 @@ func (v *Verifier) Write(p []byte) (int, error) {
 		return same, nil
 	}
 	after := v.want[v.n:]
-	v.err = fmt.Errorf("%w at byte %d of its output: %s, recorded was %s", ErrParted, v.n, excerpt(p[same:]), excerpt(after))
+	v.err = fmt.Errorf("%w at byte %d of its output: %s, recorded was %s", ErrParted, v.n,
+		excerpt(p[same:]), excerpt(after))
 	return same, v.err
 }
 

@@ -42,7 +42,8 @@ const (
 
 // encoder is for all recordings: it is large, and may be used from any goroutine.
 var encoder = sync.OnceValues(func() (*zstd.Encoder, error) {
-	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2), zstd.WithLowerEncoderMem(true))
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithEncoderConcurrency(2), zstd.WithLowerEncoderMem(true))
 })
 
 // Create begins a recording with the contents of files, by the names that they have in it. The
@@ -87,7 +88,8 @@ func newWriter(file *os.File, enc *zstd.Encoder) *Writer {
 	return w
 }
 
-// from begins another recording of the same machine, with its state from the file at snapshot. begin follows.
+// from begins another recording of the same machine, with its state from the file at snapshot.
+// begin follows.
 func (w *Writer) from(path, snapshot string) (next *Writer, err error) {
 	file, err := os.Create(path)
 	if err != nil {

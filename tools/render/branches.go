@@ -38,7 +38,8 @@ func branchJSON(b *wire.Branch) jsonBranch {
 	return jsonBranch{end(b.From, b.FromCalls), end(b.To, b.ToCalls), b.Cycles, b.Missed}
 }
 
-// BranchEnds says where a branch was and where it went: "main.f at main.go:12", or the address where nothing is known.
+// BranchEnds says where a branch was and where it went: "main.f at main.go:12", or the address
+// where nothing is known.
 func BranchEnds(b *wire.Branch) (from, to string) {
 	end := func(addr uint64, calls []lookup.Call) string {
 		if len(calls) == 0 {
@@ -54,7 +55,8 @@ func BranchEnds(b *wire.Branch) (from, to string) {
 	return end(b.From, b.FromCalls), end(b.To, b.ToCalls)
 }
 
-// Branches returns the branches that the CPU of the trace took last, the oldest first, a line each; nil if the trace has none.
+// Branches returns the branches that the CPU of the trace took last, the oldest first, a line each;
+// nil if the trace has none.
 func Branches(t *wire.Trace) (lines []string) {
 	if len(t.Branches) == 0 {
 		return nil

@@ -69,8 +69,9 @@ func eventJSON(e *wire.Event) jsonEvent {
 // vectorPage is the vector of a page fault.
 const vectorPage = 14
 
-// Events returns what the CPU of the trace did last as a table: the times in microseconds before its death, what it was,
-// where, and the thread. It is nil if the trace has none but the death itself.
+// Events returns what the CPU of the trace did last as a table: the times in microseconds before
+// its death, what it was, where, and the thread. It is nil if the trace has none but the death
+// itself.
 func Events(t *wire.Trace) (lines []string) {
 	if len(t.Events) < 2 {
 		return nil
@@ -86,7 +87,8 @@ func Events(t *wire.Trace) (lines []string) {
 		if len(e.Calls) > 0 {
 			s += " in " + terminal.Clean(e.Calls[0].Function)
 			if e.Kind == tracer.EventSwitch {
-				s = fmt.Sprintf("%9d.%03d  %s, at %s", e.Ago/1000, e.Ago%1000, e.What(), terminal.Clean(e.Calls[0].Function))
+				s = fmt.Sprintf("%9d.%03d  %s, at %s", e.Ago/1000, e.Ago%1000, e.What(),
+					terminal.Clean(e.Calls[0].Function))
 			}
 		}
 		if e.Thread != 0 && e.Kind != tracer.EventSwitch {

@@ -11,14 +11,14 @@ package render
 //
 // The last trace of a list of all goroutines has waits: who waits for whom (tools/waits, ListJSON).
 //
-// A foreign trace (tools/foreign/group.go) is an object with the same fields. Its kind is the format:
-// linux, go, tinygo, markup, esp-idf, zephyr, gdb, windbg, or address for what only a
-// word marks. Its reason is the line that said why, its thread Linux's process, its
-// registers what Linux printed; complete is false and end empty, since none of these
-// formats says where a trace ends, and build_id and stacks are empty. Of its frames
-// kind is pc (exact), ra (a return address) or scan (a word of the stack, Linux's "?"),
-// address the one in the ELF file. A frame of none of the ELF files has quoted true and
-// what the trace itself said of it, without an address if that had none.
+// A foreign trace (tools/foreign/group.go) is an object with the same fields. Its kind is the
+// format: linux, go, tinygo, markup, esp-idf, zephyr, gdb, windbg, or address for what only a word
+// marks. Its reason is the line that said why, its thread Linux's process, its registers what Linux
+// printed; complete is false and end empty, since none of these formats says where a trace ends,
+// and build_id and stacks are empty. Of its frames kind is pc (exact), ra (a return address) or
+// scan (a word of the stack, Linux's "?"), address the one in the ELF file. A frame of none of the
+// ELF files has quoted true and what the trace itself said of it, without an address if that had
+// none.
 
 import (
 	"bytes"
@@ -31,30 +31,37 @@ import (
 )
 
 type jsonTrace struct {
-	Version      int               `json:"version"`
-	Kind         string            `json:"kind"`
-	Reason       string            `json:"reason"`
-	Context      string            `json:"context"`
-	Vector       *uint64           `json:"vector,omitempty"`
-	ErrorCode    *uint64           `json:"error_code,omitempty"`
-	FaultAddress string            `json:"fault_address,omitempty"`
-	BuildID      string            `json:"build_id"`
-	Thread       uint64            `json:"thread"`
-	Goroutine    uint64            `json:"goroutine,omitempty"` // none: left out
-	CPU          *uint64           `json:"cpu,omitempty"`       // on a machine with several
-	Of           uint64            `json:"of,omitempty"`        // number of the trace of the death that this one, of another CPU, belongs to
-	Registers    map[string]string `json:"registers"`
-	Complete     bool              `json:"complete"`
-	End          string            `json:"end"`
-	WalkEnd      string            `json:"walk_end,omitempty"` // of the target's walk, if the host went further
-	Damaged      bool              `json:"damaged"`
-	RepeatOf     uint64            `json:"repeat_of,omitempty"` // number of the trace that it is once more
-	Previous     uint64            `json:"previous,omitempty"`  // of a boot before: which death of that RAM it was
-	Culprit      *int              `json:"culprit,omitempty"`   // which of the frames, from 0, a summary names; not known: left out
-	Frames       []jsonFrame       `json:"frames"`
-	Stacks       []jsonStack       `json:"stacks"`
-	Events       []jsonEvent       `json:"events,omitempty"`   // what the CPU did last, the oldest first
-	Branches     []jsonBranch      `json:"branches,omitempty"` // those that it took last, where it records them, the oldest first
+	Version      int     `json:"version"`
+	Kind         string  `json:"kind"`
+	Reason       string  `json:"reason"`
+	Context      string  `json:"context"`
+	Vector       *uint64 `json:"vector,omitempty"`
+	ErrorCode    *uint64 `json:"error_code,omitempty"`
+	FaultAddress string  `json:"fault_address,omitempty"`
+	BuildID      string  `json:"build_id"`
+	Thread       uint64  `json:"thread"`
+	Goroutine    uint64  `json:"goroutine,omitempty"` // none: left out
+	CPU          *uint64 `json:"cpu,omitempty"`       // on a machine with several
+	// number of the trace of the death that this one, of another CPU, belongs to
+	Of        uint64            `json:"of,omitempty"`
+	Registers map[string]string `json:"registers"`
+	Complete  bool              `json:"complete"`
+	End       string            `json:"end"`
+	// of the target's walk, if the host went further
+	WalkEnd string `json:"walk_end,omitempty"`
+	Damaged bool   `json:"damaged"`
+	// number of the trace that it is once more
+	RepeatOf uint64 `json:"repeat_of,omitempty"`
+	// of a boot before: which death of that RAM it was
+	Previous uint64 `json:"previous,omitempty"`
+	// which of the frames, from 0, a summary names; not known: left out
+	Culprit *int        `json:"culprit,omitempty"`
+	Frames  []jsonFrame `json:"frames"`
+	Stacks  []jsonStack `json:"stacks"`
+	// what the CPU did last, the oldest first
+	Events []jsonEvent `json:"events,omitempty"`
+	// those that it took last, where it records them, the oldest first
+	Branches []jsonBranch `json:"branches,omitempty"`
 }
 
 type jsonFrame struct {
@@ -78,7 +85,8 @@ type jsonFrame struct {
 	Quoted    bool    `json:"quoted,omitempty"`   // in no ELF file: the trace's own words
 	Note      string  `json:"note,omitempty"`     // of a foreign trace: how sure it is
 
-	Args []jsonArgument `json:"args,omitempty"` // what the function was called with, if anything is known of it
+	// what the function was called with, if anything is known of it
+	Args []jsonArgument `json:"args,omitempty"`
 }
 
 type jsonArgument struct {

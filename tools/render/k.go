@@ -46,12 +46,14 @@ func K(t *wire.Trace) []byte {
 			fmt.Fprintf(&b, "-- %s --\n", wire.LeftOutText(f.Elided))
 		}
 		if f.Kind == tracer.Trap {
-			fmt.Fprintf(&b, "-- %s (vector %d, error %#x) --\n", wire.VectorName(f.Vector), f.Vector, f.ErrorCode)
+			fmt.Fprintf(&b, "-- %s (vector %d, error %#x) --\n", wire.VectorName(f.Vector),
+				f.Vector, f.ErrorCode)
 			continue
 		}
 		if f.Kind == tracer.Scan && !warned && t.Format == "" {
 			warned = true
-			b.WriteString("WARNING: Stack unwind information not available. Following frames may be wrong.\n")
+			b.WriteString(
+				"WARNING: Stack unwind information not available. Following frames may be wrong.\n")
 		}
 		if len(f.Calls) == 0 {
 			fmt.Fprintf(&b, "%s %s %#x\n", kFrame(t, i), kReturn(t, i), f.Address)
@@ -73,7 +75,8 @@ func K(t *wire.Trace) []byte {
 	case t.Damaged:
 		fmt.Fprintf(&b, "WARNING: %s\n", DamageNote(t))
 	case !t.Complete():
-		fmt.Fprintf(&b, "WARNING: The trace is truncated (%s %#x). There are more frames.\n", terminal.Clean(t.End), t.EndValue)
+		fmt.Fprintf(&b, "WARNING: The trace is truncated (%s %#x). There are more frames.\n",
+			terminal.Clean(t.End), t.EndValue)
 	}
 	b.WriteByte('\n')
 	return []byte(b.String())

@@ -52,7 +52,8 @@ func (m Markdown) Trace(t *wire.Trace) []byte {
 	case t.Damaged:
 		fmt.Fprintf(&b, "**Damaged:** %s\n\n", span(DamageNote(t)))
 	case t.Format == "" && !t.Complete():
-		fmt.Fprintf(&b, "**Truncated:** %s, there are more frames.\n\n", span(fmt.Sprintf("%s %#x", t.End, t.EndValue)))
+		fmt.Fprintf(&b, "**Truncated:** %s, there are more frames.\n\n",
+			span(fmt.Sprintf("%s %#x", t.End, t.EndValue)))
 	}
 	mdRegisters(&b, t)
 	mdStacks(&b, t)
@@ -116,7 +117,8 @@ func (m Markdown) frames(b *strings.Builder, t *wire.Trace) {
 			if c.File != "" {
 				where = cell(m.place(c))
 			}
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", number, kind, addr, cell(name+mark+Arguments(f, k)), where)
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", number, kind, addr,
+				cell(name+mark+Arguments(f, k)), where)
 			number, kind, addr = "", "", ""
 		}
 		if f.Repeat > 0 {
@@ -141,7 +143,8 @@ func mdRegisters(b *strings.Builder, t *wire.Trace) {
 	if len(names) == 0 {
 		return
 	}
-	b.WriteString("| register | value | register | value | register | value | register | value |\n|---|---|---|---|---|---|---|---|\n")
+	b.WriteString(
+		"| register | value | register | value | register | value | register | value |\n|---|---|---|---|---|---|---|---|\n")
 	for row := range slices.Chunk(names, 4) {
 		for i := range 4 {
 			if i < len(row) {
@@ -163,7 +166,8 @@ func mdStacks(b *strings.Builder, t *wire.Trace) {
 	b.WriteString("| stack | size | used at least | limit | |\n|---|--:|--:|--:|---|\n")
 	for i := range t.Stacks {
 		k := &t.Stacks[i]
-		fmt.Fprintf(b, "| %s | %d | %d | %d | %s |\n", cell(k.Name), k.Size, k.Used, k.Limit, cell(k.Level))
+		fmt.Fprintf(b, "| %s | %d | %d | %d | %s |\n", cell(k.Name), k.Size, k.Used, k.Limit,
+			cell(k.Level))
 	}
 	b.WriteByte('\n')
 }

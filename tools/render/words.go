@@ -23,14 +23,16 @@ func Troubles(t *wire.Trace, sym lookup.Resolver) []string {
 		all = append(all, t.Missing)
 	}
 	if t.Format == "" && t.End != "" && !wire.CompleteEnd(t.End) {
-		all = append(all, "there are more frames: "+StopNote(&wire.Record{End: t.End, Value: t.EndValue}, sym))
+		all = append(all, "there are more frames: "+StopNote(&wire.Record{End: t.End,
+			Value: t.EndValue}, sym))
 	}
 	return all
 }
 
 // CallName returns how a function of the frame is named, and the mark behind it that says
-// how far to trust it, which may be empty. Control characters are escaped. An offset is given where it means something: not for a
-// call that was inlined, which has no entry, nor for an inferred caller.
+// how far to trust it, which may be empty. Control characters are escaped. An offset is given where
+// it means something: not for a call that was inlined, which has no entry, nor for an inferred
+// caller.
 func CallName(fr *wire.Frame, c *lookup.Call) (name, mark string) {
 	if name = terminal.Clean(c.Function); name == "" {
 		name = "??" // only the line is known
@@ -115,7 +117,8 @@ func StopNote(r *wire.Record, sym lookup.Resolver) string {
 
 // RepeatNote says of which trace this is a repetition.
 func RepeatNote(t *wire.Trace) string {
-	s := fmt.Sprintf("trace %d is the same as trace %d again: %s", t.Seq, t.RepeatOf, terminal.Clean(t.Reason))
+	s := fmt.Sprintf("trace %d is the same as trace %d again: %s", t.Seq, t.RepeatOf,
+		terminal.Clean(t.Reason))
 	for i := range t.Frames {
 		if f := &t.Frames[i]; len(f.Calls) > 0 {
 			name, mark := CallName(f, &f.Calls[0])

@@ -1,5 +1,5 @@
-// Package replay runs a recorded machine once more, under a debugger's commands: to an instruction, or until it stops.
-// Each start does the same again.
+// Package replay runs a recorded machine once more, under a debugger's commands: to an instruction,
+// or until it stops. Each start does the same again.
 //
 //	machine.go  one replay
 //

@@ -10,8 +10,8 @@ import (
 	"github.com/zeroframe/zeroframe/tools/memory"
 )
 
-// A Launch starts the recorded machine once more, in front of its first instruction, and says where its gdb
-// stub listens (network and address). Each start replays the same run.
+// A Launch starts the recorded machine once more, in front of its first instruction, and says where
+// its gdb stub listens (network and address). Each start replays the same run.
 type Launch func(ctx context.Context) (vm *qemu.VM, network, address string, err error)
 
 // A Machine is one replay. Not for several goroutines at once.
@@ -21,8 +21,8 @@ type Machine struct {
 	ctx context.Context
 }
 
-// Start begins a replay, which stands in front of its first instruction and ends with ctx. Errors are launch's, or
-// wrap [memory.ErrStub].
+// Start begins a replay, which stands in front of its first instruction and ends with ctx. Errors
+// are launch's, or wrap [memory.ErrStub].
 func Start(ctx context.Context, launch Launch) (*Machine, error) {
 	vm, network, address, err := launch(ctx)
 	if err != nil {
@@ -45,8 +45,8 @@ func (m *Machine) End() {
 	}
 }
 
-// While the machine sleeps, QEMU comes to the next event of its log only when something wakes its main loop. So it
-// is asked how far it is, which wakes it, too.
+// While the machine sleeps, QEMU comes to the next event of its log only when something wakes its
+// main loop. So it is asked how far it is, which wakes it, too.
 const (
 	askEvery    = 5 * time.Millisecond   // while it runs instructions
 	askSleeping = 200 * time.Microsecond // while it does not
@@ -55,8 +55,8 @@ const (
 // signalled is how long a signal to the whole group of processes may take to be noticed.
 const signalled = 200 * time.Millisecond
 
-// Proceed lets the machine run until it stops. Errors wrap [memory.ErrStub], or are ctx's; [memory.ErrEnded] says that
-// there is no machine any more.
+// Proceed lets the machine run until it stops. Errors wrap [memory.ErrStub], or are ctx's;
+// [memory.ErrEnded] says that there is no machine any more.
 func (m *Machine) Proceed() error {
 	done := make(chan struct{})
 	var asking sync.WaitGroup
@@ -82,8 +82,8 @@ func (m *Machine) Proceed() error {
 	return m.ended(err)
 }
 
-// ended makes an error of a machine that is gone the context's, when that is why: at ^C the terminal ends QEMU, too,
-// perhaps before this process knows of it.
+// ended makes an error of a machine that is gone the context's, when that is why: at ^C the
+// terminal ends QEMU, too, perhaps before this process knows of it.
 func (m *Machine) ended(err error) error {
 	if errors.Is(err, memory.ErrEnded) {
 		select {
@@ -104,8 +104,8 @@ func (m *Machine) Registers() (map[string]uint64, error) {
 // Step is [memory.Debugger.Step], with the errors of Proceed.
 func (m *Machine) Step(ctx context.Context) error { return m.ended(m.Debugger.Step(ctx)) }
 
-// To runs until n instructions have been run; other stops on the way are passed over. Errors are those of Proceed, or
-// wrap [qemu.ErrMonitor].
+// To runs until n instructions have been run; other stops on the way are passed over. Errors are
+// those of Proceed, or wrap [qemu.ErrMonitor].
 func (m *Machine) To(n uint64) error {
 	at, err := m.VM.Instructions()
 	if err != nil || at >= n {

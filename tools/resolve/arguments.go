@@ -59,7 +59,8 @@ func (s *Session) Arguments(t *wire.Trace) (found bool) {
 				return v, ok
 			}
 		}
-		if i > 0 && frames[i-1] != nil && f.Kind == tracer.RA && f.Elided == 0 && t.Frames[i-1].Repeat == 0 && t.Frames[i-1].Stack == f.Stack {
+		if i > 0 && frames[i-1] != nil && f.Kind == tracer.RA && f.Elided == 0 &&
+			t.Frames[i-1].Repeat == 0 && t.Frames[i-1].Stack == f.Stack {
 			frames[i-1].Up = fr
 		}
 	}
@@ -82,11 +83,12 @@ func (s *Session) Arguments(t *wire.Trace) (found bool) {
 	return found
 }
 
-// returns reports whether a frame is at a call that may return, that of the frame at, for all that the
-// compiler knows. It knows that some of the runtime's functions do not: what it has put behind
+// returns reports whether a frame is at a call that may return, that of the frame at, for all that
+// the compiler knows. It knows that some of the runtime's functions do not: what it has put behind
 // their calls may be of another path.
 func returns(at, f *wire.Frame) bool {
-	if f.Kind != tracer.RA || f.Elided > 0 || at.Stack != f.Stack || len(at.Calls) == 0 || at.Kind != tracer.PC && at.Kind != tracer.RA {
+	if f.Kind != tracer.RA || f.Elided > 0 || at.Stack != f.Stack || len(at.Calls) == 0 ||
+		at.Kind != tracer.PC && at.Kind != tracer.RA {
 		return false
 	}
 	return !strings.HasPrefix(at.Calls[len(at.Calls)-1].Function, "runtime.")
@@ -127,7 +129,8 @@ func (s *Session) faultRegisters(t *wire.Trace, f *wire.Frame) map[string]uint64
 //
 // Source: runtime/asm_amd64.s (panicBounds) of Go 1.26.
 func boundsRegisters(t *wire.Trace, at, f *wire.Frame) map[string]uint64 {
-	if n := len(at.Calls); at.Kind != tracer.RA || n == 0 || at.Calls[n-1].Function != "runtime.panicBounds" {
+	if n := len(at.Calls); at.Kind != tracer.RA || n == 0 ||
+		at.Calls[n-1].Function != "runtime.panicBounds" {
 		return nil
 	}
 	base := at.FP - 128
@@ -136,7 +139,8 @@ func boundsRegisters(t *wire.Trace, at, f *wire.Frame) map[string]uint64 {
 		return nil
 	}
 	regs := make(map[string]uint64)
-	for i, name := range [...]string{"rax", "rcx", "rdx", "rbx", "", "", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "", "r15"} {
+	for i, name := range [...]string{"rax", "rcx", "rdx", "rbx", "", "", "rsi", "rdi", "r8", "r9",
+		"r10", "r11", "r12", "r13", "", "r15"} {
 		if v, ok := t.Word(base + uint64(i)*8); ok && name != "" {
 			regs[name] = v
 		}

@@ -33,7 +33,8 @@ import (
 // left alone: the target itself adds the caller of a call to nowhere.
 func (s *Session) repair(t *wire.Trace, f *wire.Frame) (wire.Frame, bool) {
 	sym := s.sym
-	if f.Kind != tracer.PC || len(t.Words) == 0 || !sym.IsText(f.Address) || s.exitThunk(f.Address) || s.entryCode(f.Address) {
+	if f.Kind != tracer.PC || len(t.Words) == 0 || !sym.IsText(f.Address) || s.exitThunk(f.Address) ||
+		s.entryCode(f.Address) {
 		return wire.Frame{}, false
 	}
 	delta, ok := sym.SPDelta(f.Address)
@@ -76,7 +77,8 @@ func (s *Session) entryCode(addr uint64) bool {
 	}
 	_, name, _ := strings.Cut(at[0].Function, "/arch/amd64.")
 	switch name {
-	case "vectors", "trapEntry", "nmiEntry", "trapLeave", "trapReturn", "syscallEntry", "resume", "onStack":
+	case "vectors", "trapEntry", "nmiEntry", "trapLeave", "trapReturn", "syscallEntry",
+		"resume", "onStack":
 		return true
 	}
 	return false
@@ -103,7 +105,8 @@ func (s *Session) Settle(t *wire.Trace, r *wire.Record) (i, added int) {
 		r.Frame.Address == caller.Address && r.Frame.FP == caller.FP {
 		return 0, 0
 	}
-	if r != nil && r.Op == wire.OpFrame && r.Frame.Kind != tracer.Trap && r.Frame.Stack != caller.Stack {
+	if r != nil && r.Op == wire.OpFrame && r.Frame.Kind != tracer.Trap &&
+		r.Frame.Stack != caller.Stack {
 		// The target knows the function as one that has changed RSP to another
 		// stack without RBP: what the tables say of its RSP does not hold.
 		return 0, 0

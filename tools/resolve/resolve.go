@@ -136,7 +136,8 @@ func Image(im *lookup.Images, t *wire.Trace) (sym lookup.Resolver, why string) {
 	}
 	switch len(im.Given) {
 	case 0:
-		return nil, fmt.Sprintf("the trace comes from %s, which is in none of the folders given: not resolved", cameFrom(t))
+		return nil, fmt.Sprintf(
+			"the trace comes from %s, which is in none of the folders given: not resolved", cameFrom(t))
 	case 1:
 		return im.Given[0], wrongBuild(t, im.Given[0])
 	}
@@ -149,5 +150,6 @@ func Image(im *lookup.Images, t *wire.Trace) (sym lookup.Resolver, why string) {
 		all = append(all, fmt.Sprintf("zf:   %s: %s\n", terminal.Clean(lookup.FileName(sym)), is))
 	}
 	return im.Given[0], fmt.Sprintf("the trace comes from %s, but the ELF files are\n%s"+
-		"zf: so it is not resolved; give the ELF file that was running too", cameFrom(t), strings.Join(all, ""))
+		"zf: so it is not resolved; give the ELF file that was running too", cameFrom(t),
+		strings.Join(all, ""))
 }

@@ -100,7 +100,8 @@ func (u *unwinder) all() {
 			continue
 		}
 		end := at + 1
-		for end < len(all) && all[end].Kind != tracer.Trap && all[end].Stack == all[at].Stack && !gap(all, end) {
+		for end < len(all) && all[end].Kind != tracer.Trap && all[end].Stack == all[at].Stack &&
+			!gap(all, end) {
 			end++
 		}
 		r := stretch{frames: all[at:end], last: end == len(all)}
@@ -110,7 +111,8 @@ func (u *unwinder) all() {
 				r.limit = r.stack.Hi
 			}
 		}
-		if end+1 < len(all) && all[end].Kind == tracer.Trap && all[end+1].Kind == tracer.PC && all[end+1].Stack == all[at].Stack {
+		if end+1 < len(all) && all[end].Kind == tracer.Trap && all[end+1].Kind == tracer.PC &&
+			all[end+1].Stack == all[at].Stack {
 			r.limit = all[end+1].SP
 		}
 		if end < len(all) && gap(all, end) {
@@ -167,7 +169,8 @@ func (u *unwinder) one(r *stretch, regs unwind.Regs) []wire.Frame {
 	for j := range found {
 		for k := next; k < len(walk); k++ {
 			w := &walk[k]
-			if w.f.Address == found[j].f.Address && (w.slot == 0 || found[j].slot == 0 || w.slot == found[j].slot) {
+			if w.f.Address == found[j].f.Address && (w.slot == 0 || found[j].slot == 0 ||
+				w.slot == found[j].slot) {
 				w.match, found[j].match, next = j, k, k+1
 				w.f.CFA = found[j].f.CFA
 				break
@@ -212,7 +215,8 @@ func walked(frames []wire.Frame) (walk []slotted) {
 // found returns the frames behind the first that the unwinding has found. damaged
 // says that a frame record has been written over, cut that the unwinding has left
 // the stretch.
-func (u *unwinder) found(r *stretch, tr *unwind.Trace, walkEnded bool) (found []slotted, damaged, cut bool) {
+func (u *unwinder) found(r *stretch, tr *unwind.Trace,
+	walkEnded bool) (found []slotted, damaged, cut bool) {
 	sure := true
 	for i := range tr.Frames {
 		f := &tr.Frames[i]
@@ -233,10 +237,12 @@ func (u *unwinder) found(r *stretch, tr *unwind.Trace, walkEnded bool) (found []
 			}
 			found = append(found, slotted{f: nf, slot: f.Slot, match: -1, sure: sure})
 		}
-		if bp := f.Regs.Get(unwind.RBP); i > 0 && f.FP && f.Regs.Has(unwind.RBP) && bp != f.CFA-16 && !damaged {
+		if bp := f.Regs.Get(unwind.RBP); i > 0 && f.FP && f.Regs.Has(unwind.RBP) &&
+			bp != f.CFA-16 && !damaged {
 			damaged = true
-			u.notes = append(u.notes, fmt.Sprintf("a saved frame pointer has been written over: %#x instead of %#x, that of %s",
-				bp, f.CFA-16, u.name(f.PC)))
+			u.notes = append(u.notes,
+				fmt.Sprintf("a saved frame pointer has been written over: %#x instead of %#x, that of %s",
+					bp, f.CFA-16, u.name(f.PC)))
 		}
 	}
 	return found, damaged, false
@@ -272,7 +278,9 @@ func (u *unwinder) complete(r *stretch, tr *unwind.Trace, found []slotted, doubt
 			return
 		}
 	case unwind.EndWord:
-		u.notes = append(u.notes, fmt.Sprintf("the words of the stack end at %#x; trace.stack=BYTES on the kernel's command line carries more", tr.Value))
+		u.notes = append(u.notes,
+			fmt.Sprintf(
+				"the words of the stack end at %#x; trace.stack=BYTES on the kernel's command line carries more", tr.Value))
 		return
 	default:
 		return
@@ -311,7 +319,8 @@ func (u *unwinder) scan(r *stretch, tr *unwind.Trace, walk []slotted) (found []s
 		}
 		if !known[slot] && u.sym.IsText(w) && u.returns(w) {
 			found = append(found, slotted{slot: slot, match: -1,
-				f: wire.Frame{Kind: tracer.Scan, Address: w, Stack: r.frames[0].Stack, Source: wire.SourceScan}})
+				f: wire.Frame{Kind: tracer.Scan, Address: w, Stack: r.frames[0].Stack,
+					Source: wire.SourceScan}})
 		}
 		slot += 8
 	}
@@ -342,7 +351,8 @@ func (u *unwinder) merge(r *stretch, walk, found []slotted, sure uint64) []wire.
 		if c == nil || w != nil && (w.match == j || w.match < 0 && (c.match >= 0 || w.slot < c.slot)) {
 			if w.match < 0 && w.slot != 0 && w.slot <= sure && w.f.Kind == tracer.RA {
 				w.f.Kind = tracer.Scan
-				u.notes = append(u.notes, fmt.Sprintf("%#x (%s) is no caller, by the unwind tables", w.f.Address, u.name(w.f.Address)))
+				u.notes = append(u.notes, fmt.Sprintf("%#x (%s) is no caller, by the unwind tables",
+					w.f.Address, u.name(w.f.Address)))
 			}
 			if !put {
 				out = append(out, w.with...)

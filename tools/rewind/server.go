@@ -20,9 +20,12 @@ import (
 type Options struct {
 	Launch replay.Launch
 	Image  string // the ELF file's path
-	Start  uint64 // the address of the instruction that counts as the first; 0: it is the one that the replay begins with
-	Last   uint64 // instructions at the recording's end
-	// Exits has the machine exit at the recording's end, for a debugger that takes no other word for it.
+	// the address of the instruction that counts as the first; 0: it is the one that the replay begins
+	// with
+	Start uint64
+	Last  uint64 // instructions at the recording's end
+	// Exits has the machine exit at the recording's end, for a debugger that takes no other word for
+	// it.
 	Exits bool
 	// Log is told what cannot be done, a line each; nil: nobody.
 	Log func(string)
@@ -41,13 +44,15 @@ type Server struct {
 	cancel context.CancelFunc
 }
 
-// Serve serves one debugger until it ends the session or the context is done, whose error it returns then. Host.
+// Serve serves one debugger until it ends the session or the context is done, whose error it
+// returns then. Host.
 func Serve(outer context.Context, conn net.Conn, o Options) error {
 	ctx, cancel := context.WithCancel(outer)
 	defer cancel()
 	defer context.AfterFunc(outer, func() { conn.Close() })() // the reader waits for the debugger
 	s := &Server{o: o, conn: conn, acks: true, cancel: cancel}
-	s.travel = travel{ctx: ctx, launch: o.Launch, start: o.Start, last: o.Last, stops: map[string]bool{}}
+	s.travel = travel{ctx: ctx, launch: o.Launch, start: o.Start, last: o.Last,
+		stops: map[string]bool{}}
 	defer s.travel.end()
 	if err := s.reset(); err != nil {
 		return err

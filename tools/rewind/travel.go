@@ -18,8 +18,10 @@ import (
 type travel struct {
 	ctx    context.Context
 	launch replay.Launch
-	start  uint64 // the address of the instruction that counts as the first; 0: it is the one that the replay begins with
-	last   uint64 // instructions at the recording's end
+	// the address of the instruction that counts as the first; 0: it is the one that the replay begins
+	// with
+	start uint64
+	last  uint64 // instructions at the recording's end
 
 	m     *replay.Machine
 	first uint64          // instructions before the first one
@@ -38,14 +40,16 @@ const (
 	halted             // the debugger has said so
 )
 
-// haltEvery is how often it is asked whether a machine is to stop, and how often it is told so until it does: it may
-// not run yet.
+// haltEvery is how often it is asked whether a machine is to stop, and how often it is told so
+// until it does: it may not run yet.
 const haltEvery = 5 * time.Millisecond
 
-// ErrNotThere is wrapped by the error of a recording that ends before the instruction that counts as the first.
+// ErrNotThere is wrapped by the error of a recording that ends before the instruction that counts
+// as the first.
 var ErrNotThere = errors.New("the recorded machine does not come to where a debugger begins")
 
-// proceed lets the machine run until it stops, for the debugger's ^C, too. Errors are those of [replay.Machine.Proceed].
+// proceed lets the machine run until it stops, for the debugger's ^C, too. Errors are those of
+// [replay.Machine.Proceed].
 func (t *travel) proceed() error {
 	done := make(chan struct{})
 	var telling sync.WaitGroup
@@ -85,7 +89,8 @@ func (t *travel) reset() error {
 	if err := t.m.VM.StopAt(t.last); err != nil {
 		return err
 	}
-	for pc, at := uint64(0), uint64(0); pc != t.start; { // a ^C may stop it before, where no debugger can look at it
+	// a ^C may stop it before, where no debugger can look at it
+	for pc, at := uint64(0), uint64(0); pc != t.start; {
 		if err = t.m.Proceed(); err == nil {
 			pc, err = t.pc()
 		}
@@ -179,8 +184,8 @@ func (t *travel) step() (why, error) {
 	return atEnd, nil
 }
 
-// to goes to the state after so many instructions, behind that of the start, past all stops; w is the answer for
-// there. At a ^C it stays where it is by then.
+// to goes to the state after so many instructions, behind that of the start, past all stops; w is
+// the answer for there. At a ^C it stays where it is by then.
 func (t *travel) to(n uint64, w why) (why, error) {
 	if err := t.reset(); err != nil {
 		return 0, err
@@ -218,8 +223,9 @@ func (t *travel) back() (why, error) {
 	return t.to(at-1, atStop)
 }
 
-// backwards goes back to the last stop: the recording is replayed up to here to find it, and once more to go there. At a
-// ^C it stays where the replay is by then, somewhere between the beginning and here.
+// backwards goes back to the last stop: the recording is replayed up to here to find it, and once
+// more to go there. At a ^C it stays where the replay is by then, somewhere between the beginning
+// and here.
 func (t *travel) backwards() (why, error) {
 	here, err := t.count()
 	if err != nil {

@@ -32,7 +32,8 @@ const FileLinks = "file://{host}{path}"
 func CheckLinks(template string) error {
 	scheme, _, ok := strings.Cut(template, ":")
 	if !ok || !schemeName().MatchString(scheme) || !strings.Contains(template, "{path}") {
-		return errors.New("a template of links is a URI with {path} in it, and {line} if it takes one, as vscode://file{path}:{line}")
+		return errors.New(
+			"a template of links is a URI with {path} in it, and {line} if it takes one, as vscode://file{path}:{line}")
 	}
 	for _, c := range []byte(template) {
 		if c <= ' ' || c >= 0x7f {
@@ -51,7 +52,8 @@ func (s *Finder) Link(template, file string, line int, text string) string {
 	if !ok {
 		return text
 	}
-	return terminal.LinkStart + uri(template, at, line) + terminal.LinkEnd + text + terminal.LinkStart + terminal.LinkEnd
+	return terminal.LinkStart + uri(template, at,
+		line) + terminal.LinkEnd + text + terminal.LinkStart + terminal.LinkEnd
 }
 
 // uri fills the template in.
@@ -64,7 +66,8 @@ func uri(template, path string, line int) string {
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path // a drive's letter
 	}
-	return strings.NewReplacer("{path}", percent(path), "{line}", strconv.Itoa(max(line, 1)), "{host}", percent(host)).Replace(template)
+	return strings.NewReplacer("{path}", percent(path), "{line}", strconv.Itoa(max(line, 1)), "{host}",
+		percent(host)).Replace(template)
 }
 
 // percent encodes all that is not plain in a path.
@@ -72,7 +75,8 @@ func percent(s string) string {
 	var b []byte
 	for _, c := range []byte(s) {
 		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("/-._~", c) >= 0:
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9',
+			strings.IndexByte("/-._~", c) >= 0:
 			b = append(b, c)
 		default:
 			b = fmt.Appendf(b, "%%%02X", c)
@@ -103,7 +107,8 @@ func ContextLines(lines []Line, mark int) []string {
 		if l.Number == mark {
 			sign = '>'
 		}
-		all = append(all, strings.TrimRight(fmt.Sprintf("%c %*d | %s", sign, digits, l.Number, l.Text), " "))
+		all = append(all, strings.TrimRight(fmt.Sprintf("%c %*d | %s", sign, digits, l.Number,
+			l.Text), " "))
 	}
 	return all
 }

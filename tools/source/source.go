@@ -5,9 +5,9 @@ package source
 //
 // The path comes out of an ELF file, which may be anybody's. So only regular files
 // with the name of a source file are opened, also at the end of a link, up to a size;
-// what is shown of them holds no control characters. A path that is not absolute is one that a compiler
-// was told to shorten (Go's -trimpath, gcc's -ffile-prefix-map), and is looked for
-// where such a path comes from.
+// what is shown of them holds no control characters. A path that is not absolute is one that a
+// compiler was told to shorten (Go's -trimpath, gcc's -ffile-prefix-map), and is looked for where
+// such a path comes from.
 
 import (
 	"bytes"
@@ -67,7 +67,8 @@ type Remap struct{ Old, New string }
 func ParseRemap(s string) (Remap, error) {
 	from, to, ok := strings.Cut(s, "=")
 	if !ok || to == "" {
-		return Remap{}, fmt.Errorf("%q is not OLD=NEW: the beginning of paths in the ELF file, and the folder that has these files here", s)
+		return Remap{},
+			fmt.Errorf("%q is not OLD=NEW: the beginning of paths in the ELF file, and the folder that has these files here", s)
 	}
 	return Remap{from, to}, nil
 }
@@ -322,7 +323,8 @@ func readSource(at string) (*sourceFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || len(data) > maxSource || bytes.IndexByte(data[:min(len(data), 8192)], 0) >= 0 {
+	if !info.Mode().IsRegular() || len(data) > maxSource ||
+		bytes.IndexByte(data[:min(len(data), 8192)], 0) >= 0 {
 		return nil, errNoSource
 	}
 	f := &sourceFile{path: at, checked: time.Now(), size: info.Size(), mod: info.ModTime(), data: data}

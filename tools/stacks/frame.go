@@ -113,7 +113,8 @@ func (p *Program) isPart(f *function, index int) bool {
 }
 
 // indirect adds whom an indirect call may call, as the notes say.
-func (p *Program) indirect(f *function, at uint64, push int64, runs string, depth func(uint64) (int64, bool), add func(uint64, int, int64)) {
+func (p *Program) indirect(f *function, at uint64, push int64, runs string,
+	depth func(uint64) (int64, bool), add func(uint64, int, int64)) {
 	if _, ok := depth(at); !ok {
 		return
 	}
@@ -144,7 +145,8 @@ func (p *Program) indirect(f *function, at uint64, push int64, runs string, dept
 
 // depths returns how deep the stack is before each instruction of f, and sets f.own.
 // It has no answer for an instruction that runs on another stack.
-func (p *Program) depths(f *function, parts []*code.Node, fresh bool) func(pc uint64) (int64, bool) {
+func (p *Program) depths(f *function, parts []*code.Node,
+	fresh bool) func(pc uint64) (int64, bool) {
 	fn := &f.node.Func
 	g, isGo := p.f.GoFunc(fn.Start)
 	if isGo && !g.Asm && !g.SPWrite && !fresh {
@@ -176,9 +178,11 @@ func (p *Program) depths(f *function, parts []*code.Node, fresh bool) func(pc ui
 	}
 	switch {
 	case w.variable != 0:
-		f.wrong = append(f.wrong, fmt.Sprintf("%s has a frame of variable size at %s", f.name, p.where(w.variable)))
+		f.wrong = append(f.wrong, fmt.Sprintf("%s has a frame of variable size at %s", f.name,
+			p.where(w.variable)))
 	case w.grows != 0:
-		f.wrong = append(f.wrong, fmt.Sprintf("the stack of %s grows in a loop at %s", f.name, p.where(w.grows)))
+		f.wrong = append(f.wrong, fmt.Sprintf("the stack of %s grows in a loop at %s", f.name,
+			p.where(w.grows)))
 	case w.loads != 0 && !p.notes.leaves[f.name]:
 		f.wrong = append(f.wrong, fmt.Sprintf("%s loads SP at %s", f.name, p.where(w.loads)))
 	}
@@ -201,7 +205,8 @@ func (p *Program) rows(isGo bool) func(pc uint64, s *spState) bool {
 	have := false
 	return func(pc uint64, s *spState) bool {
 		if !have || pc < row.Start || pc >= row.End {
-			if row, have = p.tables.Row(pc); !have || row.Source != unwind.EHFrame && row.Source != unwind.DebugFrame {
+			if row, have = p.tables.Row(pc); !have || row.Source != unwind.EHFrame &&
+				row.Source != unwind.DebugFrame {
 				have = false
 				return false
 			}

@@ -84,7 +84,8 @@ func (n *Notes) line(words []string) error {
 	}
 	name, colon := strings.CutSuffix(words[0], ":")
 	if colon != (kind == "calls" || kind == "depth" || kind == "stack") || colon && len(words) == 1 {
-		return fmt.Errorf("want `calls FUNC: TARGET...`, `depth FUNC: N`, `stack NAME: FUNC...`, `ends FUNC...`, `never FUNC...`, `leaves FUNC...` or `prefix PATH`")
+		return fmt.Errorf(
+			"want `calls FUNC: TARGET...`, `depth FUNC: N`, `stack NAME: FUNC...`, `ends FUNC...`, `never FUNC...`, `leaves FUNC...` or `prefix PATH`")
 	}
 	switch kind {
 	case "prefix":

@@ -85,7 +85,8 @@ func (p *Program) Find(name string) (full string, err error) {
 	}
 	var found []string
 	for n := range p.names {
-		if rest, ok := strings.CutSuffix(n, name); ok && rest != "" && (strings.HasSuffix(rest, "/") || strings.HasSuffix(rest, ".")) {
+		if rest, ok := strings.CutSuffix(n, name); ok && rest != "" &&
+			(strings.HasSuffix(rest, "/") || strings.HasSuffix(rest, ".")) {
 			found = append(found, n)
 		}
 	}
@@ -95,7 +96,8 @@ func (p *Program) Find(name string) (full string, err error) {
 	case 1:
 		return found[0], nil
 	}
-	return "", fmt.Errorf("%s could be %s or %s; name one", name, min(found[0], found[1]), max(found[0], found[1]))
+	return "", fmt.Errorf("%s could be %s or %s; name one", name, min(found[0], found[1]),
+		max(found[0], found[1]))
 }
 
 // given is what is passed to a function.

@@ -48,7 +48,8 @@ const maxVisits = 32
 // follow returns the state before each instruction of a function, which may have several
 // parts, the one with its entry first. row, if not nil, gives the state that a table
 // knows for an instruction.
-func (w *spWalk) follow(m *code.Image, bytesAt func(addr, n uint64) ([]byte, bool), fns []*code.Func, row func(pc uint64, s *spState) bool) map[uint64]spState {
+func (w *spWalk) follow(m *code.Image, bytesAt func(addr, n uint64) ([]byte, bool),
+	fns []*code.Func, row func(pc uint64, s *spState) bool) map[uint64]spState {
 	type inst struct {
 		code.Inst
 		asm x86asm.Inst

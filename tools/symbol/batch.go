@@ -245,20 +245,21 @@ func (b *batch) share() {
 	}
 	b.several = make([]bool, len(b.todo))
 	tasks := make(map[uint64]int)
-	d.UnitsOf(len(b.todo), func(t int) uint64 { return b.asked[b.todo[t]].pc }, func(t int, units []uint64) {
-		if len(units) == 0 {
-			b.rest = append(b.rest, t)
-			return
-		}
-		b.several[t] = len(units) > 1
-		n, ok := tasks[units[0]]
-		if !ok {
-			n = len(b.units)
-			tasks[units[0]] = n
-			b.units = append(b.units, unitTask{base: units[0]})
-		}
-		b.units[n].todo = append(b.units[n].todo, t)
-	})
+	d.UnitsOf(len(b.todo), func(t int) uint64 { return b.asked[b.todo[t]].pc },
+		func(t int, units []uint64) {
+			if len(units) == 0 {
+				b.rest = append(b.rest, t)
+				return
+			}
+			b.several[t] = len(units) > 1
+			n, ok := tasks[units[0]]
+			if !ok {
+				n = len(b.units)
+				tasks[units[0]] = n
+				b.units = append(b.units, unitTask{base: units[0]})
+			}
+			b.units[n].todo = append(b.units[n].todo, t)
+		})
 	slices.SortFunc(b.units, func(a, c unitTask) int { return cmp.Compare(a.base, c.base) })
 }
 

@@ -79,7 +79,9 @@ func (f *File) Incomplete() error {
 		of = f.split
 	}
 	if f.dwarfErr != nil && !f.HasUnlinkedDWARF() {
-		return fmt.Errorf("%s: lines and inlined calls are missing: %w; it helps to have that file as it was built", of.Name(), f.dwarfErr)
+		return fmt.Errorf(
+			"%s: lines and inlined calls are missing: %w; it helps to have that file as it was built",
+			of.Name(), f.dwarfErr)
 	}
 	if f.dwarf != nil {
 		if lost := f.dwarf.Lost(); lost != "" {

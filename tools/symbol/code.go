@@ -33,7 +33,8 @@ func (f *File) CallEnds(addr uint64) (call, known bool) {
 func (f *File) codeSections(all bool) (text, data []code.Segment, frames code.Segment) {
 	for i := range f.Sections {
 		s := &f.Sections[i]
-		if s.Flags&stdelf.SHF_ALLOC == 0 || s.Type == stdelf.SHT_NOBITS || s.Flags&stdelf.SHF_COMPRESSED != 0 ||
+		if s.Flags&stdelf.SHF_ALLOC == 0 || s.Type == stdelf.SHT_NOBITS ||
+			s.Flags&stdelf.SHF_COMPRESSED != 0 ||
 			!all && s.Flags&stdelf.SHF_EXECINSTR == 0 {
 			continue
 		}

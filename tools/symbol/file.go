@@ -133,7 +133,8 @@ func (f *File) dwarfData() *dwarf.Data {
 // linker does it, and the relocations of its machine are not known here.
 // Context: host.
 func (f *File) HasUnlinkedDWARF() bool {
-	return f.Type == stdelf.ET_REL && !f.CanRelocate() && f.FirstSection(".debug_info", ".zdebug_info") != nil
+	return f.Type == stdelf.ET_REL && !f.CanRelocate() &&
+		f.FirstSection(".debug_info", ".zdebug_info") != nil
 }
 
 // debugFile returns the file that has the debug information, this one or its separate debug

@@ -53,7 +53,8 @@ func (f *File) Functions() iter.Seq[Function] {
 			}
 			for i := range g.NumFuncs() {
 				fn, ok := g.Func(i)
-				if ok && !yield(Function{Name: g.print(string(g.name(fn))), Start: uint64(fn.Entry()), End: uint64(fn.End())}) {
+				if ok && !yield(Function{Name: g.print(string(g.name(fn))), Start: uint64(fn.Entry()),
+					End: uint64(fn.End())}) {
 					return
 				}
 			}

@@ -197,7 +197,8 @@ func (m *goMemory) frames() []lookup.Call {
 
 // keep says that frames, which frames returned and lookup appended to, stay.
 func (m *goMemory) keep(frames []lookup.Call) []lookup.Call {
-	if n := len(m.room) + len(frames); n <= cap(m.room) && len(frames) > 0 && &m.room[:n][n-1] == &frames[len(frames)-1] {
+	if n := len(m.room) + len(frames); n <= cap(m.room) && len(frames) > 0 &&
+		&m.room[:n][n-1] == &frames[len(frames)-1] {
 		m.room = m.room[:n]
 	}
 	return frames[:len(frames):len(frames)]
@@ -275,7 +276,8 @@ func (g *goTable) inlined(f *File, fn tracer.Func, index int32) (c inlinedCall, 
 	} else if b, ok = f.BytesAt(at, size); !ok {
 		return c, false
 	}
-	return inlinedCall{funcID: b[0], name: int32(f.Order.Uint32(b[4:])), parentPC: f.Order.Uint32(b[8:])}, true
+	return inlinedCall{funcID: b[0], name: int32(f.Order.Uint32(b[4:])),
+		parentPC: f.Order.Uint32(b[8:])}, true
 }
 
 // isWrapper reports whether id marks wrapper functions. The numbers differ from

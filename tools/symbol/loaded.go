@@ -22,7 +22,8 @@ func (f *File) Loaded() []lookup.Segment {
 		if size == 0 {
 			size = s.MemSize
 		}
-		all = append(all, lookup.Segment{Addr: s.Addr, Offset: s.Off, Size: size, Exec: s.Flags&elf.PF_X != 0})
+		all = append(all, lookup.Segment{Addr: s.Addr, Offset: s.Off, Size: size,
+			Exec: s.Flags&elf.PF_X != 0})
 	}
 	return all
 }

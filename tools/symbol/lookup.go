@@ -47,7 +47,8 @@ func (f *File) lookup(pc uint64) (frames []lookup.Call, entry uint64) {
 }
 
 // choose makes the answer of what the symbol table and DWARF say.
-func (f *File) choose(pc uint64, hit symbolHit, ok bool, frames []lookup.Call, low uint64) ([]lookup.Call, uint64) {
+func (f *File) choose(pc uint64, hit symbolHit, ok bool, frames []lookup.Call,
+	low uint64) ([]lookup.Call, uint64) {
 	switch {
 	case len(frames) > 0 && ok:
 		return frames, hit.start

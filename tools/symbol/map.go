@@ -95,14 +95,16 @@ func (m *Map) Named(name string) []lookup.Named {
 	var found []lookup.Named
 	for _, suffix := range goSuffixes {
 		for _, s := range m.Map.Named(name + suffix) {
-			if len(found) < maxNamed && !slices.ContainsFunc(found, func(n lookup.Named) bool { return n.Start == s.Addr }) {
+			if len(found) < maxNamed && !slices.ContainsFunc(found,
+				func(n lookup.Named) bool { return n.Start == s.Addr }) {
 				found = append(found, lookup.Named{Start: s.Addr, Size: s.Size, Span: m.Span(s.Addr)})
 			}
 		}
 	}
 	if len(found) == 0 {
 		for _, s := range m.Map.Symbols() {
-			if len(found) < maxNamed && strings.HasPrefix(s.Name, name) && s.IsFunc() && sourceName(s.Name) == name {
+			if len(found) < maxNamed && strings.HasPrefix(s.Name, name) && s.IsFunc() &&
+				sourceName(s.Name) == name {
 				found = append(found, lookup.Named{Start: s.Addr, Size: s.Size, Span: m.Span(s.Addr)})
 			}
 		}
@@ -157,7 +159,8 @@ func (f *File) MapSymbols() ([]mapfile.Symbol, error) {
 			if letter == 0 || len(name) == 0 {
 				continue
 			}
-			syms = append(syms, mapfile.Symbol{Name: string(name), Addr: s.Value, Size: s.Size, Type: letter})
+			syms = append(syms, mapfile.Symbol{Name: string(name), Addr: s.Value, Size: s.Size,
+				Type: letter})
 		}
 	}
 	sorted := func() {
@@ -185,7 +188,8 @@ func (f *File) MapSymbols() ([]mapfile.Symbol, error) {
 	} else if f.FindsFunctions() {
 		for i := range f.found {
 			if fn := &f.found[i]; !has(fn.Start) {
-				syms = append(syms, mapfile.Symbol{Name: fn.Name, Addr: fn.Start, Size: fn.End - fn.Start, Type: 't'})
+				syms = append(syms, mapfile.Symbol{Name: fn.Name, Addr: fn.Start,
+					Size: fn.End - fn.Start, Type: 't'})
 			}
 		}
 	}
@@ -250,7 +254,8 @@ func (f *File) boundUnsized(syms []mapfile.Symbol) {
 func (f *File) nmLetter(s *elf.Symbol) byte {
 	typ, bind := stdelf.ST_TYPE(s.Info), stdelf.ST_BIND(s.Info)
 	switch {
-	case s.Shndx == stdelf.SHN_UNDEF, typ == stdelf.STT_FILE, typ == stdelf.STT_SECTION, typ == stdelf.STT_TLS:
+	case s.Shndx == stdelf.SHN_UNDEF, typ == stdelf.STT_FILE, typ == stdelf.STT_SECTION,
+		typ == stdelf.STT_TLS:
 		return 0
 	case typ == stdelf.STT_GNU_IFUNC:
 		return 'i'

@@ -22,7 +22,8 @@ func (f *File) miniCompanion() *File {
 		return nil
 	}
 	packed, err := elf.NewPacked(b, f.Name()+" (.gnu_debugdata)")
-	if err != nil || packed.Machine != f.Machine || packed.Class != f.Class || packed.Big() != f.Big() {
+	if err != nil || packed.Machine != f.Machine || packed.Class != f.Class ||
+		packed.Big() != f.Big() {
 		return nil
 	}
 	m := &File{File: packed, around: f}

@@ -64,7 +64,8 @@ func (f *File) named(name string) []lookup.Named {
 	}
 	var found, clones []lookup.Named
 	sum := uint32(maphash.String(x.seed, name))
-	for at := x.head[sum&uint32(len(x.head)-1)]; at != 0 && len(found) < maxNamed; at = x.entries[at-1].next {
+	for at := x.head[sum&uint32(len(x.head)-1)]; at != 0 &&
+		len(found) < maxNamed; at = x.entries[at-1].next {
 		r := &x.entries[at-1]
 		if r.sum != sum {
 			continue
@@ -176,7 +177,8 @@ const promoted = ".llvm."
 
 // cloneMarks are what compilers add to the name of a function that they have copied, split or
 // made global: a number may follow. Linux 5.12 to 6.4 leave them out where clang has built it.
-var cloneMarks = []string{promoted, ".__uniq.", ".lto_priv", ".constprop", ".isra", ".part", ".cold", ".localalias"}
+var cloneMarks = []string{promoted, ".__uniq.", ".lto_priv", ".constprop", ".isra", ".part",
+	".cold", ".localalias"}
 
 // alias returns another name by which a trace may call the function, "" if there is none: that of
 // the source for one that the compiler has named anew, and for a Go function the one that other

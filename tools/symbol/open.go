@@ -44,8 +44,8 @@ func (f *File) Frames(addr uint64, ret bool) iter.Seq[Call] {
 	}
 }
 
-// LookupContext is LookupAll that gives up when ctx ends, within some milliseconds, and then returns
-// the error of ctx and no answers. A look-up of a single address takes no longer than that.
+// LookupContext is LookupAll that gives up when ctx ends, within some milliseconds, and then
+// returns the error of ctx and no answers. A look-up of a single address takes no longer than that.
 // Context: host.
 func (f *File) LookupContext(ctx context.Context, addrs []uint64, ret bool) ([][]Call, error) {
 	if err := ctx.Err(); err != nil {

@@ -48,7 +48,8 @@ func (s goSource) isEntry(pc uint64) (yes, known bool) {
 type infoSource struct{ f *File }
 
 func (s infoSource) one(pc uint64) (frames []lookup.Call, entry uint64, known bool) {
-	if d := s.f.dwarfData(); d != nil && !s.f.asked.Load() && s.f.IsText(pc) && runtime.GOMAXPROCS(0) > 1 {
+	if d := s.f.dwarfData(); d != nil && !s.f.asked.Load() && s.f.IsText(pc) &&
+		runtime.GOMAXPROCS(0) > 1 {
 		go d.Prepare() // beside the symbols; what is looked up below waits for it
 	}
 	hit, ok := s.f.funcAt(pc)

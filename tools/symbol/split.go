@@ -69,13 +69,15 @@ func (f *File) findCompanion() *File {
 		return nil
 	}
 	dir := filepath.Dir(real)
-	for _, path := range []string{filepath.Join(dir, link), filepath.Join(dir, ".debug", link), filepath.Join(f.DebugFolder(), dir, link)} {
+	for _, path := range []string{filepath.Join(dir, link), filepath.Join(dir, ".debug", link),
+		filepath.Join(f.DebugFolder(), dir, link)} {
 		c := f.openCompanion(path)
 		if c == nil {
 			continue
 		}
 		// The build ID says the same as the checksum and costs nothing.
-		if other := c.BuildID(); id != "" && other != "" && other == id || (id == "" || other == "") && checksum(path) == want {
+		if other := c.BuildID(); id != "" && other != "" && other == id || (id == "" || other == "") &&
+			checksum(path) == want {
 			return c
 		}
 		c.Close()
@@ -94,7 +96,8 @@ func (f *File) openCompanion(path string) *File {
 	if err != nil {
 		return nil
 	}
-	if c.Machine != f.Machine || c.Class != f.Class || c.FirstSection(".debug_info", ".zdebug_info") == nil && !c.HasSection(stdelf.SHT_SYMTAB) {
+	if c.Machine != f.Machine || c.Class != f.Class ||
+		c.FirstSection(".debug_info", ".zdebug_info") == nil && !c.HasSection(stdelf.SHT_SYMTAB) {
 		c.Close()
 		return nil
 	}

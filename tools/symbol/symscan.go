@@ -57,7 +57,8 @@ func (f *File) scanSymbols(addrs []uint64, hits []symbolHit) bool {
 				// Most symbols are of no use, which is soon seen.
 				b := buf[i*entsize : i*entsize+24]
 				v := binary.LittleEndian.Uint64(b[8:])
-				if b[4]&0xf != byte(stdelf.STT_FILE) && (v > high || v < floor && low-v >= binary.LittleEndian.Uint64(b[16:])) {
+				if b[4]&0xf != byte(stdelf.STT_FILE) && (v > high || v < floor &&
+					low-v >= binary.LittleEndian.Uint64(b[16:])) {
 					continue
 				}
 			}

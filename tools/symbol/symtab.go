@@ -168,7 +168,8 @@ func (f *File) isFunc(s *elf.Symbol, text []bool) bool {
 	case stdelf.STT_FUNC, stdelf.STT_GNU_IFUNC:
 		return true
 	case stdelf.STT_NOTYPE:
-		return int(s.Shndx) < len(text) && (text[s.Shndx] || f.Sections[s.Shndx].Flags&stdelf.SHF_ALLOC != 0 && f.IsText(s.Value))
+		return int(s.Shndx) < len(text) && (text[s.Shndx] ||
+			f.Sections[s.Shndx].Flags&stdelf.SHF_ALLOC != 0 && f.IsText(s.Value))
 	}
 	return false
 }
@@ -284,7 +285,8 @@ func (f *File) hit(fs funcSymbol) symbolHit {
 	p := &f.symbols().parts[fs.part]
 	s := f.rawSymbol(p, uint64(fs.index))
 	return symbolHit{
-		name: stripABI(string(elf.CString(p.str, uint64(s.Name)))), start: s.Value, part: int(fs.part), index: uint64(fs.index),
+		name: stripABI(string(elf.CString(p.str, uint64(s.Name)))), start: s.Value, part: int(fs.part),
+		index: uint64(fs.index),
 		named: p.oneFile || stdelf.ST_BIND(s.Info) == stdelf.STB_LOCAL,
 	}
 }
@@ -359,7 +361,8 @@ func (f *File) exactSymbol(name []byte) (addr, size uint64, ok bool) {
 		for i := uint64(0); (i+1)*p.entsize <= uint64(len(p.tab)); i++ {
 			s := f.rawSymbol(p, i)
 			at := uint64(s.Name)
-			if s.Shndx == stdelf.SHN_UNDEF || at+uint64(len(name)) >= uint64(len(p.str)) || p.str[at+uint64(len(name))] != 0 {
+			if s.Shndx == stdelf.SHN_UNDEF || at+uint64(len(name)) >= uint64(len(p.str)) ||
+				p.str[at+uint64(len(name))] != 0 {
 				continue
 			}
 			if bytes.HasPrefix(p.str[at:], name) && stdelf.ST_TYPE(s.Info) != stdelf.STT_FILE {

@@ -26,7 +26,8 @@ func (f *File) Variable(addr uint64) (name string, offset uint64, ok bool) {
 		return "", 0, false
 	}
 	d := &f.vars[i-1]
-	if offset = addr - d.addr; d.size > 0 && offset >= d.size || d.size == 0 && !f.SameSection(d.addr, addr) {
+	if offset = addr - d.addr; d.size > 0 && offset >= d.size || d.size == 0 &&
+		!f.SameSection(d.addr, addr) {
 		return "", 0, false
 	}
 	return stripABI(string(elf.CString(f.varNames, uint64(d.name)))), offset, true

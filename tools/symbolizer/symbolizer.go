@@ -23,9 +23,11 @@ func Path() (string, error) {
 	path, err := exec.LookPath("llvm-symbolizer")
 	if err == nil {
 		var out []byte
-		if out, err = exec.Command(path, "--version").Output(); err == nil && strings.Contains(string(out), "LLVM version "+Version+".") {
+		if out, err = exec.Command(path, "--version").Output(); err == nil &&
+			strings.Contains(string(out), "LLVM version "+Version+".") {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("no llvm-symbolizer of LLVM %s in PATH: run tools/setup.sh test, which installs it", Version)
+	return "", fmt.Errorf(
+		"no llvm-symbolizer of LLVM %s in PATH: run tools/setup.sh test, which installs it", Version)
 }

@@ -170,7 +170,8 @@ func (x *breakpad) inline(w []string, inlined []call) []call {
 		low, err1 := strconv.ParseUint(w[i], 16, 64)
 		size, err2 := strconv.ParseUint(w[i+1], 16, 64)
 		if err1 == nil && err2 == nil && size <= math.MaxUint64-low {
-			inlined = append(inlined, call{int(depth), low, low + size, x.origins[w[3]], x.files[w[2]], int(number)})
+			inlined = append(inlined, call{int(depth), low, low + size, x.origins[w[3]], x.files[w[2]],
+				int(number)})
 		}
 	}
 	return inlined

@@ -18,7 +18,8 @@ func harmless(r rune) bool { return r == '\n' || r == '\r' || r == '\t' || r == 
 // control reports whether the character is of the sets C0 or C1, or DEL, or one that turns the
 // direction of what follows, so that a line reads as another.
 func IsControl(r rune) bool {
-	return r < 0x20 || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+	return r < 0x20 || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e ||
+		r >= 0x2066 && r <= 0x2069
 }
 
 // appendControl appends a control character as it is shown.

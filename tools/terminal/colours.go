@@ -39,7 +39,8 @@ func StripColours(s string) string {
 }
 
 // colours matches what is put around words.
-var colours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\x1b\\[[0-9]*m|\x1b\\]8;;[^\x1b]*\x1b\\\\") })
+var colours = sync.OnceValue(
+	func() *regexp.Regexp { return regexp.MustCompile("\x1b\\[[0-9]*m|\x1b\\]8;;[^\x1b]*\x1b\\\\") })
 
 // WithoutColours returns text of ours without its colours and links.
 func WithoutColours(b []byte) []byte {

@@ -11,7 +11,8 @@ import (
 )
 
 // links matches a link; a page's file name is left out where the text says what it is.
-var links = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[([^\]]*)\]\(([^)]*)\)`) })
+var links = sync.OnceValue(
+	func() *regexp.Regexp { return regexp.MustCompile(`\[([^\]]*)\]\(([^)]*)\)`) })
 
 // Markdown returns a text in Markdown as plain text: paragraphs are filled to so many columns,
 // blocks of code are indented and not filled, tables become a list of their rows. Context: any.
@@ -51,7 +52,8 @@ func Markdown(text string, columns int) string {
 			flush()
 			marker := listItem().FindString(line)
 			item := line[len(marker):]
-			for i+1 < len(lines) && strings.HasPrefix(lines[i+1], " ") && !listItem().MatchString(lines[i+1]) {
+			for i+1 < len(lines) && strings.HasPrefix(lines[i+1], " ") &&
+				!listItem().MatchString(lines[i+1]) {
 				i++
 				item += " " + strings.TrimSpace(lines[i])
 			}
@@ -75,7 +77,8 @@ func Markdown(text string, columns int) string {
 	return strings.TrimRight(out.String(), "\n") + "\n"
 }
 
-var listItem = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ *([-*]|[0-9]+\.) +`) })
+var listItem = sync.OnceValue(
+	func() *regexp.Regexp { return regexp.MustCompile(`^ *([-*]|[0-9]+\.) +`) })
 
 // plain takes the marks out of a line.
 func plain(s string) string {

@@ -106,14 +106,16 @@ func (r *results) fuzz(ctx context.Context, each time.Duration) {
 		close(work)
 		workers.Wait()
 	}
-	fmt.Fprintf(r.out, "ok  \t%d fuzz targets, each for %v\t%.1fs\n", n, each, time.Since(started).Seconds())
+	fmt.Fprintf(r.out, "ok  \t%d fuzz targets, each for %v\t%.1fs\n", n, each,
+		time.Since(started).Seconds())
 }
 
 // fuzzBuild compiles the packages' test binaries into a folder. Our own packages have the
 // fuzzer's instrumentation, which guides it through them. `go test -fuzz` instruments the
 // standard library, too, and compiles all of it anew for that.
 func fuzzBuild(ctx context.Context, to string, folders []string) ([]byte, error) {
-	args := []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-gcflags=" + modulePath + "/...=-d=libfuzzer", "-o", to + "/"}
+	args := []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-gcflags=" + modulePath +
+		"/...=-d=libfuzzer", "-o", to + "/"}
 	for _, f := range folders {
 		args = append(args, "./"+f)
 	}
@@ -131,15 +133,18 @@ func fuzzBinary(folder string) string {
 // fuzzRun runs one target of a folder's binary with one worker, since others run beside it.
 // To minimize inputs that are merely interesting would take all the time. Go's cache keeps
 // the interesting inputs.
-func fuzzRun(ctx context.Context, binary, folder, target, cache string, each time.Duration) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, binary, "-test.run=^$", "-test.fuzz=^"+target+"$", "-test.fuzztime="+each.String(),
+func fuzzRun(ctx context.Context, binary, folder, target, cache string,
+	each time.Duration) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, binary, "-test.run=^$", "-test.fuzz=^"+target+"$",
+		"-test.fuzztime="+each.String(),
 		"-test.parallel=1", "-test.fuzzminimizetime=1x", "-test.timeout=10m",
 		"-test.fuzzcachedir="+filepath.Join(cache, folder))
 	cmd.Dir = folder
 	out, err := cmd.CombinedOutput()
 	// The fuzzer may take the end of the time for a failure of the target (known of it):
 	// then there is no failing input.
-	if err != nil && deadline.Match(out) && !bytes.Contains(out, []byte("Failing input")) && !bytes.Contains(out, []byte("panic:")) {
+	if err != nil && deadline.Match(out) && !bytes.Contains(out, []byte("Failing input")) &&
+		!bytes.Contains(out, []byte("panic:")) {
 		err = nil
 	}
 	return out, err

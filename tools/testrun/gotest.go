@@ -39,8 +39,9 @@ func (r *results) failure(name string, took time.Duration, output string) {
 // An event is a line of `go test -json`; see `go doc test2json`.
 type event struct {
 	Action, Package, Test, Output string
-	ImportPath, FailedBuild       string  // of a build's output, and of a package that it kept from running
-	Elapsed                       float64 // in s
+	// of a build's output, and of a package that it kept from running
+	ImportPath, FailedBuild string
+	Elapsed                 float64 // in s
 }
 
 func (e event) took() time.Duration { return time.Duration(e.Elapsed * float64(time.Second)) }
@@ -60,7 +61,8 @@ const modulePath = "github.com/zeroframe/zeroframe"
 // the source, which Go's test cache does not see, hence -count=1. `make test` has go vet look at
 // all of it, and once is enough.
 func (r *results) goTest(ctx context.Context, env []string, args ...string) {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json", "-count=1", "-vet=off", "-timeout=60m"}, args...)...)
+	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json", "-count=1", "-vet=off",
+		"-timeout=60m"}, args...)...)
 	cmd.Env = append(os.Environ(), env...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -102,7 +104,8 @@ func (r *results) read(events io.Reader) {
 	}
 }
 
-func (r *results) event(e event, output map[string]*strings.Builder, parents, broken map[string]bool) {
+func (r *results) event(e event, output map[string]*strings.Builder, parents,
+	broken map[string]bool) {
 	name := e.name()
 	if e.Package == "" {
 		name = e.ImportPath
@@ -153,7 +156,8 @@ func (r *results) event(e event, output map[string]*strings.Builder, parents, br
 
 // endOfPackage prints the package's line. A package can fail without a failed test: it
 // does not build, or its process died.
-func (r *results) endOfPackage(e event, text string, output map[string]*strings.Builder, broken map[string]bool) {
+func (r *results) endOfPackage(e event, text string, output map[string]*strings.Builder,
+	broken map[string]bool) {
 	if e.Action != "fail" {
 		if e.Action == "pass" {
 			fmt.Fprintf(r.out, "ok  \t%s\t%.1fs\n", e.name(), e.Elapsed)

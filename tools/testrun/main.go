@@ -24,11 +24,14 @@ Flags:
 
 `
 
-// raced are the tests that run with the race detector: those of packages that start goroutines, but where they are long.
+// raced are the tests that run with the race detector: those of packages that start goroutines, but
+// where they are long.
 var raced = [][]string{
 	{"-run=Concurrent|AtOnce|Example", "./tools/symbol"},
-	{"./tools/argument", "./tools/await", "./tools/buildid", "./tools/debuginfod", "./tools/doctor", "./tools/dump", "./tools/dwarf", "./tools/eventstream",
-		"./tools/foreign", "./tools/gotest", "./tools/heap", "./tools/input", "./tools/locks", "./tools/lossy", "./tools/mapfile", "./tools/receive",
+	{"./tools/argument", "./tools/await", "./tools/buildid", "./tools/debuginfod", "./tools/doctor",
+		"./tools/dump", "./tools/dwarf", "./tools/eventstream",
+		"./tools/foreign", "./tools/gotest", "./tools/heap", "./tools/input", "./tools/locks",
+		"./tools/lossy", "./tools/mapfile", "./tools/receive",
 		"./tools/source", "./tools/terminal", "./tools/trace", "./tools/why"},
 }
 
@@ -78,7 +81,8 @@ func command(ctx context.Context, args []string, out io.Writer) int {
 			r.goTest(ctx, nil, append([]string{"-run=" + list.pattern()}, list.packages()...)...)
 			r.missing(list)
 			for _, tests := range raced {
-				r.goTest(ctx, []string{"CGO_ENABLED=1"}, append([]string{"-race", "-skip=" + list.pattern()}, tests...)...)
+				r.goTest(ctx, []string{"CGO_ENABLED=1"}, append([]string{"-race", "-skip=" + list.pattern()},
+					tests...)...)
 			}
 			return r.end()
 		case "repeat":
@@ -91,7 +95,8 @@ func command(ctx context.Context, args []string, out io.Writer) int {
 }
 
 // check runs a check that is no test.
-func (r *results) check(ctx context.Context, name string, run func(context.Context) ([]byte, error)) {
+func (r *results) check(ctx context.Context, name string,
+	run func(context.Context) ([]byte, error)) {
 	started := time.Now()
 	out, err := run(ctx)
 	if err != nil {

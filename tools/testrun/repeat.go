@@ -31,12 +31,14 @@ func repeat(ctx context.Context, n, loops int, file string, out io.Writer) int {
 		}
 		stop := load(busy)
 		started := time.Now()
-		cmd := exec.CommandContext(ctx, "make", "--no-print-directory", "test") // the last line is the count
+		// the last line is the count
+		cmd := exec.CommandContext(ctx, "make", "--no-print-directory", "test")
 		cmd.Stderr = os.Stderr
 		said, err := cmd.Output()
 		stop()
 		out.Write(said)
-		result := strings.TrimSpace(string(said[strings.LastIndexByte(strings.TrimSpace(string(said)), '\n')+1:]))
+		result := strings.TrimSpace(
+			string(said[strings.LastIndexByte(strings.TrimSpace(string(said)), '\n')+1:]))
 		if err != nil {
 			bad++
 			result += ", " + err.Error()
@@ -48,7 +50,8 @@ func repeat(ctx context.Context, n, loops int, file string, out io.Writer) int {
 	}
 	fmt.Fprintf(&b, "\n%d of %d runs failed\n", bad, n)
 	for _, name := range slices.Sorted(maps.Keys(tests)) {
-		fmt.Fprintf(&b, "failed %d times: %s (%s)\n", len(tests[name]), name, strings.Join(tests[name], ", "))
+		fmt.Fprintf(&b, "failed %d times: %s (%s)\n", len(tests[name]), name,
+			strings.Join(tests[name], ", "))
 	}
 	fmt.Fprintf(out, "\n%s", &b)
 	if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {

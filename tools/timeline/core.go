@@ -25,8 +25,8 @@ const (
 // ErrNoRings says that the image has no rings of events.
 var ErrNoRings = errors.New("the image is of a kernel that keeps no events")
 
-// OfCore returns the timeline of a core: the rings of all CPUs. image is the ELF file that was running; read reads
-// the dead machine's memory.
+// OfCore returns the timeline of a core: the rings of all CPUs. image is the ELF file that was
+// running; read reads the dead machine's memory.
 func OfCore(image string, read func(p []byte, addr uint64) error) (l Timeline, err error) {
 	file, err := stdelf.Open(image)
 	if err != nil {
@@ -95,7 +95,8 @@ func OfCore(image string, read func(p []byte, addr uint64) error) (l Timeline, e
 		}
 		c := CPU{Number: uint64(n)}
 		for ; len(w) > 0; w = w[eventSize/8:] {
-			e := tracer.Event{Ago: nanos(latest-min(w[0], latest), hz[0]), Kind: tracer.EventKind(w[1]), Thread: uint32(w[1] >> 16 & 0xffff), Number: uint32(w[1] >> 32), A: w[2], B: w[3]}
+			e := tracer.Event{Ago: nanos(latest-min(w[0], latest), hz[0]), Kind: tracer.EventKind(w[1]),
+				Thread: uint32(w[1] >> 16 & 0xffff), Number: uint32(w[1] >> 32), A: w[2], B: w[3]}
 			if w[0] == 0 || e.Kind.String() == "?" {
 				continue
 			}

@@ -9,9 +9,9 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// The trace event format (Google, "Trace Event Format", JSON object form): ph is the kind of a row, ts and dur are
-// microseconds, pid and tid say on which line it is shown. A line is a CPU: one for what runs there, one for what
-// it does.
+// The trace event format (Google, "Trace Event Format", JSON object form): ph is the kind of a row,
+// ts and dur are microseconds, pid and tid say on which line it is shown. A line is a CPU: one for
+// what runs there, one for what it does.
 
 type row struct {
 	Name  string         `json:"name"`
@@ -52,7 +52,8 @@ func (l *Timeline) rows(rows []row, start uint64) []row {
 		c := &l.CPUs[i]
 		if start == 0 {
 			for tid, name := range map[uint64]string{0: "", lineRuns: "runs", lineDoes: "does"} {
-				r := row{Name: "thread_name", Phase: "M", PID: c.Number, TID: tid, Args: map[string]any{"name": name}}
+				r := row{Name: "thread_name", Phase: "M", PID: c.Number, TID: tid,
+					Args: map[string]any{"name": name}}
 				if tid == 0 {
 					r.Name, r.Args["name"] = "process_name", fmt.Sprintf("CPU %d", c.Number)
 				}
@@ -93,7 +94,8 @@ func (l *Timeline) rows(rows []row, start uint64) []row {
 				delete(open, key)
 				continue
 			}
-			r := row{Name: e.What(), Phase: "i", Scope: "t", TS: ts, PID: c.Number, TID: lineDoes, Args: map[string]any{}}
+			r := row{Name: e.What(), Phase: "i", Scope: "t", TS: ts, PID: c.Number, TID: lineDoes,
+				Args: map[string]any{}}
 			if e.Thread != 0 {
 				r.Args["thread"] = e.Thread
 			}
@@ -119,7 +121,8 @@ func (l *Timeline) rows(rows []row, start uint64) []row {
 		}
 	}
 	if len(l.CPUs) > 0 {
-		rows = append(rows, row{Name: "death: " + l.Why, Phase: "i", Scope: "g", TS: died, PID: l.CPUs[0].Number, TID: lineDoes})
+		rows = append(rows, row{Name: "death: " + l.Why, Phase: "i", Scope: "g", TS: died,
+			PID: l.CPUs[0].Number, TID: lineDoes})
 	}
 	return rows
 }

@@ -164,12 +164,14 @@ func NewFilter(out io.Writer, opt Options) (*Filter, error) {
 		}
 		opt.Dir = dir
 	}
-	f := &Filter{opt: opt, out: out, ending: []byte("\n"), san: terminal.Sanitizer{Columns: opt.Columns}}
+	f := &Filter{opt: opt, out: out, ending: []byte("\n"),
+		san: terminal.Sanitizer{Columns: opt.Columns}}
 	f.p = wire.NewParser((*events)(f))
 	f.p.Prefixes = opt.Prefixes
 	if opt.Foreign && (opt.Symbols != nil || opt.Images != nil) {
 		fo := foreign.Options{Force: opt.Force, Guess: opt.Guess, Demangle: opt.Demangle, Log: opt.Log,
-			Ours: source.IsContext, Images: f.images, Offsets: opt.Offsets, Rest: func() []byte { return f.p.Rest() }}
+			Ours: source.IsContext, Images: f.images, Offsets: opt.Offsets,
+			Rest: func() []byte { return f.p.Rest() }}
 		if opt.JSON != nil || opt.OnTrace != nil {
 			fo.Report = func(t *wire.Trace) { f.report(t, true) }
 		}
@@ -490,7 +492,9 @@ func (f *Filter) flushNotes() {
 }
 
 // path returns how a file is shown: relative if it lies under Dir.
-func (f *Filter) path(file string) string { return terminal.Clean(source.Relative(f.opt.Dir, file)) }
+func (f *Filter) path(file string) string {
+	return terminal.Clean(source.Relative(f.opt.Dir, file))
+}
 
 // images returns the images of the stream, and waits for them if they are late.
 // What has been found in the stream so far is out before.

@@ -51,7 +51,9 @@ func (l *lists) trace(t *wire.Trace, sym lookup.Resolver) {
 }
 
 // has reports whether t is the latest trace of what may be a list.
-func (l *lists) has(t *wire.Trace) bool { return len(l.traces) > 0 && l.traces[len(l.traces)-1] == t }
+func (l *lists) has(t *wire.Trace) bool {
+	return len(l.traces) > 0 && l.traces[len(l.traces)-1] == t
+}
 
 // text takes text, and returns the list that has ended in it, or nil. Text between two goroutines
 // says that they do not belong together, but for lines of ours in a log that is resolved already.
@@ -76,7 +78,9 @@ func (l *lists) text(p []byte) (done *List) {
 		case ok && !l.long:
 			done = &List{l.traces, all, running, l.symbols}
 			l.traces = nil
-		case line == "" && !l.long, strings.HasPrefix(line, hostTag), bytes.HasPrefix(l.line, []byte(callIndent)), strings.HasSuffix(line, " more goroutines are not shown"):
+		case line == "" && !l.long, strings.HasPrefix(line, hostTag),
+			bytes.HasPrefix(l.line, []byte(callIndent)),
+			strings.HasSuffix(line, " more goroutines are not shown"):
 		case l.traces[len(l.traces)-1].Kind == tracer.KindTrace.String():
 			l.traces = nil
 		}

@@ -41,7 +41,8 @@ func kindOf(name string) string {
 	n, _ := io.ReadFull(f, head)
 	head = head[:n]
 	switch {
-	case bytes.HasPrefix(head, []byte(arMagic)) && len(head) > len(arMagic)+13 && string(head[len(arMagic):][:13]) == "debian-binary":
+	case bytes.HasPrefix(head, []byte(arMagic)) && len(head) > len(arMagic)+13 &&
+		string(head[len(arMagic):][:13]) == "debian-binary":
 		return debKind
 	case bytes.HasPrefix(head, []byte(rpmMagic)):
 		return rpmKind
@@ -49,7 +50,8 @@ func kindOf(name string) string {
 		return tarKind
 	}
 	for _, ext := range []string{".xz", ".zst", ".gz", ".tgz", ".txz"} {
-		if base, ok := cutSuffix(name, ext); ok && (filepath.Ext(base) == ".tar" || ext == ".tgz" || ext == ".txz") {
+		if base, ok := cutSuffix(name, ext); ok && (filepath.Ext(base) == ".tar" || ext == ".tgz" ||
+			ext == ".txz") {
 			return tarKind
 		}
 	}

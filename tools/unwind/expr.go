@@ -189,7 +189,8 @@ func operands(op byte) int {
 	switch op {
 	case opDup, opDrop, opDeref, opDerefSize, opPlusUconst, opAbs, opNeg, opNot, opBra:
 		return 1
-	case opOver, opSwap, opAnd, opDiv, opMinus, opMod, opMul, opOr, opPlus, opShl, opShr, opShra, opXor,
+	case opOver, opSwap, opAnd, opDiv, opMinus, opMod, opMul, opOr, opPlus, opShl, opShr,
+		opShra, opXor,
 		opEq, opGe, opGt, opLe, opLt, opNe:
 		return 2
 	case opRot:

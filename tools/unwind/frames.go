@@ -70,7 +70,8 @@ const (
 )
 
 func newSection(b []byte, addr uint64, eh bool, addrSize int, order binary.ByteOrder) *section {
-	s := &section{b: b, addr: addr, eh: eh, addrSize: addrSize, big: order == binary.BigEndian, cies: make(map[int]*cie)}
+	s := &section{b: b, addr: addr, eh: eh, addrSize: addrSize, big: order == binary.BigEndian,
+		cies: make(map[int]*cie)}
 	s.readIndex()
 	return s
 }

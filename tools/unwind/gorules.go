@@ -44,7 +44,8 @@ func (t *Tables) goRow(g *lookup.GoFunc, pc uint64) (row Row, ok bool) {
 		row.FP = !g.Asm && (pc < pushed || pc >= pushed+uint64(len(movSPBP)))
 	default:
 		// Assembly that does it by hand.
-		if p, ok := t.prologueRow(g.Entry, pc); ok && p.CFA.Kind == InReg && p.CFA.Reg == RSP && p.CFA.Off == row.CFA.Off {
+		if p, ok := t.prologueRow(g.Entry, pc); ok && p.CFA.Kind == InReg && p.CFA.Reg == RSP &&
+			p.CFA.Off == row.CFA.Off {
 			row.Regs[RBP] = p.Regs[RBP]
 		}
 	}

@@ -57,7 +57,8 @@ func (t *Tables) prologueRow(start, pc uint64) (row Row, ok bool) {
 		}
 		i := code.Decode(b[at:])
 		behind = i.Op.Ends() || behind && i.Op == code.Nop
-		if to := int64(at+i.Len) + i.Rel; (i.Op == code.Jump || i.Op == code.Branch) && to > int64(at) && to <= int64(n) {
+		if to := int64(at+i.Len) + i.Rel; (i.Op == code.Jump || i.Op == code.Branch) && to > int64(at) &&
+			to <= int64(n) {
 			if _, ok := jumps[int(to)]; !ok {
 				jumps[int(to)] = s
 			}

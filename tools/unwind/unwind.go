@@ -65,7 +65,8 @@ func (t *Tables) Row(pc uint64) (row Row, ok bool) {
 		return row, false
 	}
 	if start, ok := t.f.FuncStart(pc); ok {
-		if calls := t.f.Lookup(start, false); len(calls) > 0 && strings.Contains(calls[len(calls)-1].Function, ".cold") {
+		if calls := t.f.Lookup(start, false); len(calls) > 0 &&
+			strings.Contains(calls[len(calls)-1].Function, ".cold") {
 			return row, false // a part of a function, with a frame that was made elsewhere
 		}
 		return t.prologueRow(start, pc)
@@ -148,7 +149,8 @@ func (e End) String() string {
 }
 
 var endNames = [...]string{
-	EndTop: "outermost function", EndZero: "return address 0", EndNoRule: "no unwind rule for the code",
+	EndTop: "outermost function", EndZero: "return address 0",
+	EndNoRule:   "no unwind rule for the code",
 	EndRegister: "a register is not known", EndWord: "a word of the stack is not known",
 	EndExpr: "an expression has no value", EndText: "return address is not in the text",
 	EndCall: "return address follows no call", EndBackward: "frame below the stack pointer",
@@ -263,7 +265,8 @@ func (t *Tables) returnsTo(ra uint64) bool {
 }
 
 // apply gets back the register reg, or the CFA.
-func apply(rule *Rule, reg Reg, regs *Regs, cfa uint64, mem Memory) (v uint64, end End, value uint64) {
+func apply(rule *Rule, reg Reg, regs *Regs, cfa uint64,
+	mem Memory) (v uint64, end End, value uint64) {
 	at := cfa + uint64(rule.Off)
 	switch rule.Kind {
 	case Unspecified:

@@ -98,7 +98,10 @@ func (p *picture) lead(g *Graph, x *Goroutine, from int, of map[int64]int, bad b
 	edges := g.edges(x)
 	for _, e := range edges {
 		to, ok := of[e.to.ID]
-		if ok && !slices.ContainsFunc(p.arrows, func(a arrow) bool { return a.from == from && a.to == to }) {
+		if ok && !slices.ContainsFunc(p.arrows, func(a arrow) bool {
+			return a.from == from &&
+				a.to == to
+		}) {
 			p.arrows = append(p.arrows, arrow{from, to, e.object.short(), e.strong})
 		}
 	}
@@ -112,7 +115,8 @@ func (p *picture) lead(g *Graph, x *Goroutine, from int, of map[int64]int, bad b
 func (g *Graph) WriteDOT(w io.Writer) error {
 	p := g.picture()
 	var b strings.Builder
-	b.WriteString("digraph waits {\n\tnode [shape=box, fontname=\"sans-serif\"];\n\tedge [fontname=\"sans-serif\"];\n")
+	b.WriteString(
+		"digraph waits {\n\tnode [shape=box, fontname=\"sans-serif\"];\n\tedge [fontname=\"sans-serif\"];\n")
 	for i, x := range p.boxes {
 		fmt.Fprintf(&b, "\tn%d [label=%q", i, strings.Join(x.lines, "\n"))
 		if x.object {
@@ -156,10 +160,13 @@ func (g *Graph) WriteSVG(w io.Writer) error {
 		far, label = max(far, a.from-a.to, a.to-a.from), max(label, len([]rune(a.text)))
 	}
 	right := float64(wide)*letter + 3*margin // of the boxes
-	width, height := right+bow(far)+float64(label)*letter+4*margin, float64(len(p.boxes))*boxStep+2*margin
+	width, height := right+bow(far)+float64(label)*letter+4*margin,
+		float64(len(p.boxes))*boxStep+2*margin
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" `+
-		`font-family="sans-serif" font-size="12" role="img">`+"\n<title>who waits for whom</title>\n", width, height, width, height)
+	fmt.Fprintf(&b,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" `+
+			`font-family="sans-serif" font-size="12" role="img">`+"\n<title>who waits for whom</title>\n",
+		width, height, width, height)
 	for _, a := range p.arrows {
 		color, dash := "#555", ""
 		if !a.strong {
@@ -171,7 +178,8 @@ func (g *Graph) WriteSVG(w io.Writer) error {
 		// It leaves a box above the middle and comes to one below it.
 		from, to := middle(a.from)-8, middle(a.to)+8
 		at := right + 2*bow(max(a.from-a.to, a.to-a.from))
-		fmt.Fprintf(&b, `<path d="M%.1f %.1f C%.1f %.1f %.1f %.1f %.1f %.1f" fill="none" stroke="%s"%s/>`+"\n",
+		fmt.Fprintf(&b,
+			`<path d="M%.1f %.1f C%.1f %.1f %.1f %.1f %.1f %.1f" fill="none" stroke="%s"%s/>`+"\n",
 			right, from, at, from, at, to, right, to, color, dash)
 		fmt.Fprintf(&b, `<path d="M%.1f %.1f l9 -4 v8 Z" fill="%s"/>`+"\n", right, to, color)
 		text(&b, right+0.75*(at-right)+4, (from+to)/2+4, color, a.text)
@@ -186,7 +194,8 @@ func (g *Graph) WriteSVG(w io.Writer) error {
 		}
 		high := float64(len(x.lines))*lineStep + 2*margin
 		top := middle(i) - high/2
-		fmt.Fprintf(&b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="%d" fill="%s" stroke="%s"/>`+"\n",
+		fmt.Fprintf(&b,
+			`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="%d" fill="%s" stroke="%s"/>`+"\n",
 			margin, top, right-margin, high, round, fill, color)
 		for n, l := range x.lines {
 			text(&b, 2*margin, top+margin+lineStep*(float64(n)+0.75), "#111", l)
@@ -211,7 +220,8 @@ var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "
 // text writes text, made fit for XML, whatever a name of the core holds.
 func text(b *strings.Builder, x, y float64, color, s string) {
 	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0xfffe || r == 0xffff {
+		if r < ' ' || r == 0x7f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 ||
+			r == 0xfffe || r == 0xffff {
 			return '?'
 		}
 		return r

@@ -236,7 +236,8 @@ func shortest(x *Goroutine, next map[*Goroutine][]edge) (path []edge) {
 }
 
 // single words one who waits for none of the others.
-func (g *Graph) single(x *Goroutine, stuck []*Goroutine, next map[*Goroutine][]edge, any bool) Finding {
+func (g *Graph) single(x *Goroutine, stuck []*Goroutine, next map[*Goroutine][]edge,
+	any bool) Finding {
 	kind := "deadlock: "
 	switch {
 	case g.hang:

@@ -55,13 +55,17 @@ const maxFrames = 256
 const maxGoroutines = 1 << 20
 
 // ErrNotBegun is of a memory in which the program's runtime has not begun.
-var ErrNotBegun = errors.New("there is no goroutine yet: the machine has not come to the Go runtime")
+var ErrNotBegun = errors.New(
+	"there is no goroutine yet: the machine has not come to the Go runtime")
 
 // check finds out whether the core is of this program: of another one the variables lie
 // elsewhere, and what is there now is anything.
 func (p *program) check() error {
-	wrong := fmt.Errorf("the core is not of %s, or is damaged: the runtime's variables are not where that has them", p.file.Name())
-	if v := p.globals["runtime.buildVersion"]; v == nil || !strings.HasPrefix(p.str(v.Addr), "go1.") && !strings.HasPrefix(p.str(v.Addr), "devel") {
+	wrong := fmt.Errorf(
+		"the core is not of %s, or is damaged: the runtime's variables are not where that has them",
+		p.file.Name())
+	if v := p.globals["runtime.buildVersion"]; v == nil || !strings.HasPrefix(p.str(v.Addr), "go1.") &&
+		!strings.HasPrefix(p.str(v.Addr), "devel") {
 		return wrong
 	}
 	all := p.globals["runtime.allgs"].Addr
@@ -123,12 +127,14 @@ func (p *program) describe(g *Goroutine) {
 			continue
 		}
 		if g.At == "" && !inside(name) {
-			g.At = fmt.Sprintf("%s %s:%d", name, f.Call.File[strings.LastIndexByte(f.Call.File, '/')+1:], f.Call.Line)
+			g.At = fmt.Sprintf("%s %s:%d", name, f.Call.File[strings.LastIndexByte(f.Call.File,
+				'/')+1:], f.Call.Line)
 		}
 		if g.own == "" && name != "runtime.main" && !locks.Standard(name) {
 			g.own = name
 		}
-		if name != "runtime.main" && !strings.Contains(name, ".gowrap") && !strings.Contains(name, ".deferwrap") {
+		if name != "runtime.main" && !strings.Contains(name, ".gowrap") &&
+			!strings.Contains(name, ".deferwrap") {
 			g.Function = name
 		}
 	}
@@ -137,7 +143,8 @@ func (p *program) describe(g *Goroutine) {
 			g.Function = fn.Name
 		}
 	}
-	if fn := p.t.BinInfo().PCToFunc(g.proc.StartPC); fn != nil && fn.Name == "runtime.runFinalizers" && g.Function != fn.Name {
+	if fn := p.t.BinInfo().PCToFunc(g.proc.StartPC); fn != nil && fn.Name == "runtime.runFinalizers" &&
+		g.Function != fn.Name {
 		g.System = false // it runs a finalizer
 	}
 	switch g.status {
@@ -156,7 +163,8 @@ func (p *program) describe(g *Goroutine) {
 
 // inside reports whether a function is part of how a wait is done, rather than who waits.
 func inside(name string) bool {
-	for _, pkg := range []string{"sync.", "internal/sync.", "internal/poll.", "internal/runtime/", "sync/atomic.", "syscall.", "time.Sleep"} {
+	for _, pkg := range []string{"sync.", "internal/sync.", "internal/poll.", "internal/runtime/",
+		"sync/atomic.", "syscall.", "time.Sleep"} {
 		if strings.HasPrefix(name, pkg) {
 			return true
 		}

@@ -126,7 +126,8 @@ func (p *program) locals(g *Goroutine, i int) []*proc.Variable {
 		return nil
 	}
 	return slices.DeleteFunc(vars, func(v *proc.Variable) bool {
-		return v == nil || v.Addr == 0 || v.Unreadable != nil || v.RealType == nil || v.Flags&proc.VariableFakeAddress != 0
+		return v == nil || v.Addr == 0 || v.Unreadable != nil || v.RealType == nil ||
+			v.Flags&proc.VariableFakeAddress != 0
 	})
 }
 
@@ -147,13 +148,15 @@ type object struct {
 }
 
 // holdersOf finds the holders of what a goroutine waits for.
-func (p *program) holdersOf(all []*Goroutine, waiting map[object][]*Goroutine, g *Goroutine, o *Object) {
+func (p *program) holdersOf(all []*Goroutine, waiting map[object][]*Goroutine,
+	g *Goroutine, o *Object) {
 	switch {
 	case o.Kind == Mutex:
 		p.exclusive(all, o, o.Addr)
 	case o.Kind == Once:
 		p.exclusive(all, o, p.at(o.Addr, "sync.Once.m"))
-	case o.Kind == WLock && p.holder(p.semas[g.g], "sync.RWMutex.writerSem") == o.Addr && g.State == "sync.RWMutex.Lock":
+	case o.Kind == WLock && p.holder(p.semas[g.g], "sync.RWMutex.writerSem") == o.Addr &&
+		g.State == "sync.RWMutex.Lock":
 		n := int32(p.get(o.Addr, "sync.RWMutex.readerWait"))
 		p.find(all, o, o.Addr, locks.Read, int(n))
 		o.State, o.readers = plural(int(n), "reader"), true

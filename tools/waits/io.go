@@ -58,7 +58,8 @@ func (x *IO) String() string {
 	case x.Late:
 		s += ", whose deadline has passed"
 	case x.Deadline > 0:
-		s += fmt.Sprintf(", with a deadline %v after it began", time.Duration(x.Deadline).Round(time.Millisecond))
+		s += fmt.Sprintf(", with a deadline %v after it began",
+			time.Duration(x.Deadline).Round(time.Millisecond))
 	}
 	return strings.TrimPrefix(s, ", ")
 }
@@ -106,7 +107,8 @@ func (p *program) deadline(g *Goroutine, desc uint64, reads bool, x *IO) {
 	if reads {
 		field = "runtime.pollDesc.rd"
 	}
-	at, since := int64(p.get(desc, field)), int64(p.get(g.g, "runtime.g.waitsince")) // 0: when it began is not known
+	// 0: when it began is not known
+	at, since := int64(p.get(desc, field)), int64(p.get(g.g, "runtime.g.waitsince"))
 	if at != 0 {
 		x.DeadlineAt = p.at(desc, field)
 	}

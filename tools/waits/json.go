@@ -47,10 +47,12 @@ func (x *Goroutine) JSON() *WaitsFor {
 	if x.Wait == nil {
 		return nil
 	}
-	w := &WaitsFor{Kind: x.Wait.Kind, Select: x.Wait.Select, Text: x.Wait.words(nil), Objects: []ObjectJSON{}}
+	w := &WaitsFor{Kind: x.Wait.Kind, Select: x.Wait.Select, Text: x.Wait.words(nil),
+		Objects: []ObjectJSON{}}
 	for _, o := range x.Wait.Objects {
-		j := ObjectJSON{Kind: o.Kind, Addr: inspect.Hex(o.Addr), Name: o.Name, State: o.State, HeldBy: o.Holders,
-			OneOf: !o.Certain && len(o.Holders) > 0, Partners: o.Partners}
+		j := ObjectJSON{Kind: o.Kind, Addr: inspect.Hex(o.Addr), Name: o.Name, State: o.State,
+			HeldBy: o.Holders,
+			OneOf:  !o.Certain && len(o.Holders) > 0, Partners: o.Partners}
 		if o.behind {
 			j.HeldBy, j.WantedBy = nil, o.Holders
 		}

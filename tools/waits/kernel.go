@@ -38,7 +38,8 @@ const mostCPUs = 64
 
 // kernelLock reads who has the kernel lock, nil where there is none, or threads run on one CPU.
 func (p *program) kernelLock(all []*Goroutine) *KernelLock {
-	records, count, holder, many := p.globals[kernelPath+"percpu.records"], p.globals[kernelPath+"percpu.numRecords"],
+	records, count, holder, many := p.globals[kernelPath+"percpu.records"],
+		p.globals[kernelPath+"percpu.numRecords"],
 		p.globals[kernelPath+"percpu.holder"], p.globals[kernelPath+"percpu.Many"]
 	if records == nil || count == nil || holder == nil || many == nil || p.uint(many.Addr, 1) == 0 {
 		return nil
@@ -75,7 +76,8 @@ func (p *program) kernelLock(all []*Goroutine) *KernelLock {
 // last ones (kernel/percpu/lock.go).
 func (p *program) gate(n uint64) string {
 	const gates = 512
-	if others := []string{"(interrupt)", "(page fault)", "(fault of the program)", "(idle)"}; gates-1-n < uint64(len(others)) {
+	if others := []string{"(interrupt)", "(page fault)", "(fault of the program)",
+		"(idle)"}; gates-1-n < uint64(len(others)) {
 		return others[gates-1-n]
 	}
 	if v := p.globals[kernelPath+"linux.table"]; v != nil && n < gates {

@@ -51,9 +51,11 @@ type offsets struct{ lo, hi, sp, pc, bp, id, status uint64 }
 // NewList makes a List of the traces of one list of goroutines, with what came before it, if that
 // ended the program; memory is what core.Memory says of them. all and run are how many goroutines
 // the program has, and how many of those run. Host.
-func NewList(traces []*wire.Trace, memory map[uint64]uint64, all, run int, layout Layout, file *symbol.File) (*List, error) {
+func NewList(traces []*wire.Trace, memory map[uint64]uint64, all, run int, layout Layout,
+	file *symbol.File) (*List, error) {
 	var o offsets
-	for name, at := range map[string]*uint64{"g.stack.lo": &o.lo, "g.stack.hi": &o.hi, "g.sched.sp": &o.sp, "g.sched.pc": &o.pc,
+	for name, at := range map[string]*uint64{"g.stack.lo": &o.lo, "g.stack.hi": &o.hi,
+		"g.sched.sp": &o.sp, "g.sched.pc": &o.pc,
 		"g.sched.bp": &o.bp, "g.goid": &o.id, "g.atomicstatus.value": &o.status} {
 		off, ok := layout.field(name)
 		if !ok {
@@ -133,8 +135,10 @@ func (l *List) shift(t *wire.Trace, delta uint64) {
 	}
 	for i := range t.Frames[:max(len(t.Frames), 1)-1] {
 		f, next := &t.Frames[i], &t.Frames[i+1]
-		if f.Kind != tracer.RA || next.Kind != tracer.RA || f.Stack != next.Stack || f.Repeat > 0 || next.Elided > 0 ||
-			f.Source != "" || f.Repaired || next.Source != "" || f.FP == 0 || next.FP != 0 && next.FP <= f.FP {
+		if f.Kind != tracer.RA || next.Kind != tracer.RA || f.Stack != next.Stack || f.Repeat > 0 ||
+			next.Elided > 0 ||
+			f.Source != "" || f.Repaired || next.Source != "" || f.FP == 0 || next.FP != 0 &&
+			next.FP <= f.FP {
 			return
 		}
 		add(f.FP+delta+8, next.Address)
@@ -239,7 +243,8 @@ type known struct {
 type extent struct{ lo, hi uint64 }
 
 // constants are variables with a first value that stays.
-var constants = []string{"runtime.waitReasonStrings", "runtime.buildVersion", "runtime.firstmoduledata"}
+var constants = []string{"runtime.waitReasonStrings", "runtime.buildVersion",
+	"runtime.firstmoduledata"}
 
 // memory returns the memory of a list.
 func (l *List) memory(p *program) *known {

@@ -80,7 +80,8 @@ type seen struct {
 
 // name gives each object its name.
 func (p *program) name(all []*Goroutine) {
-	n := &namer{p: p, names: make(map[uint64]string), inside: make(map[uint64]string), seen: make(map[seen]bool),
+	n := &namer{p: p, names: make(map[uint64]string), inside: make(map[uint64]string),
+		seen:  make(map[seen]bool),
 		types: make(map[uint64]dynamicType)}
 	for _, o := range objects(all) {
 		if o.Addr != 0 {
@@ -136,7 +137,8 @@ func (p *program) name(all []*Goroutine) {
 
 // run looks at regions, and at what they lead to.
 func (n *namer) run(queue []region) {
-	for n.queue = queue; len(n.queue) > 0 && n.visits < maxVisits && len(n.names) < len(n.wanted); n.visits++ {
+	for n.queue = queue; len(n.queue) > 0 && n.visits < maxVisits &&
+		len(n.names) < len(n.wanted); n.visits++ {
 		r := n.queue[0]
 		n.queue = n.queue[1:]
 		if key := (seen{r.addr, inspect.Plain(r.typ)}); !n.seen[key] {
@@ -170,7 +172,8 @@ func (n *namer) meet(r region, addr uint64, size int64) {
 
 // primitives are the types at which a name ends.
 var primitives = map[string]bool{
-	"sync.Mutex": true, "sync.RWMutex": true, "sync.WaitGroup": true, "sync.Once": true, "sync.Cond": true,
+	"sync.Mutex": true, "sync.RWMutex": true, "sync.WaitGroup": true, "sync.Once": true,
+	"sync.Cond":           true,
 	"internal/sync.Mutex": true, "runtime.hchan": true,
 }
 
@@ -297,7 +300,8 @@ func (n *namer) typeAt(addr uint64) (godwarf.Type, bool) {
 	}
 	var d dynamicType
 	scope := proc.FrameToScope(n.p.t, n.p.mem, nil, 0, proc.Stackframe{})
-	v, err := scope.EvalExpression(fmt.Sprintf(`*(*"internal/abi".Type)(%#x)`, addr), proc.LoadConfig{})
+	v, err := scope.EvalExpression(fmt.Sprintf(`*(*"internal/abi".Type)(%#x)`, addr),
+		proc.LoadConfig{})
 	if err == nil {
 		if d.typ, d.direct, err = proc.RuntimeTypeToDIE(v, 0, n.mds); err != nil {
 			d = dynamicType{}

@@ -11,7 +11,8 @@ import (
 // says that nothing which is on a stack now will do it.
 
 // ends are the kinds of waits that operations end.
-var ends = map[string]Kind{"send": Receive, "close": Receive, "receive": Send, "Done": WaitGroup, "Signal": Cond}
+var ends = map[string]Kind{"send": Receive, "close": Receive, "receive": Send, "Done": WaitGroup,
+	"Signal": Cond}
 
 // partners notes of each object that is waited for who comes to what would end the wait.
 func (p *program) partners(all []*Goroutine) {
@@ -40,7 +41,8 @@ func (p *program) partners(all []*Goroutine) {
 					file, line, fn := p.t.BinInfo().PCToLine(op.At)
 					at := ""
 					if fn != nil {
-						at = fmt.Sprintf("%s %s:%d", g.frames[i].Current.Fn.Name, file[strings.LastIndexByte(file, '/')+1:], line)
+						at = fmt.Sprintf("%s %s:%d", g.frames[i].Current.Fn.Name,
+							file[strings.LastIndexByte(file, '/')+1:], line)
 					}
 					o.Partners = append(o.Partners, Partner{g.ID, op.What, at})
 				}

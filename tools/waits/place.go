@@ -21,7 +21,8 @@ var services = []string{
 // places are functions in which a wait means more than its object says. The first that a stack
 // has, from the innermost frame on, counts.
 var places = []struct{ function, state, words string }{
-	{"net/http.(*persistConn).readLoop", "select", "until the body of a response has been read to its end or closed"},
+	{"net/http.(*persistConn).readLoop", "select",
+		"until the body of a response has been read to its end or closed"},
 	{"net/http.(*Transport).getConn", "select", "for a connection of a net/http.Transport"},
 	{"net/http.(*persistConn).roundTrip", "select", "for an HTTP response"},
 	{"database/sql.(*DB).conn", "select", "for a connection of a database/sql.DB"},
@@ -61,13 +62,15 @@ func (p *program) syscallWait(g *Goroutine) *Wait {
 	for i := range g.frames {
 		name := funcName(&g.frames[i])
 		switch {
-		case strings.HasPrefix(name, "runtime.") || strings.HasPrefix(name, "internal/runtime/syscall") || name == "":
+		case strings.HasPrefix(name, "runtime.") ||
+			strings.HasPrefix(name, "internal/runtime/syscall") || name == "":
 			continue
 		case strings.HasPrefix(name, "os/signal."):
 			g.idle = true
 			w.Why = "a signal"
 			return w
-		case name == "syscall.Syscall" || name == "syscall.Syscall6" || name == "syscall.RawSyscall6" || name == "syscall.RawSyscall" ||
+		case name == "syscall.Syscall" || name == "syscall.Syscall6" || name == "syscall.RawSyscall6" ||
+			name == "syscall.RawSyscall" ||
 			strings.HasPrefix(name, "golang.org/x/sys/unix.Syscall"):
 			continue
 		}

@@ -31,9 +31,11 @@ type program struct {
 type field struct{ off, size int64 }
 
 func newProgram(t *proc.Target, file *symbol.File, list *List) (*program, error) {
-	p := &program{t: t, list: list, mem: t.Memory(), file: file, globals: make(map[string]*proc.Variable), fields: make(map[string]field)}
+	p := &program{t: t, list: list, mem: t.Memory(), file: file,
+		globals: make(map[string]*proc.Variable), fields: make(map[string]field)}
 	if file.Machine.String() != "EM_X86_64" {
-		return nil, fmt.Errorf("waits are told of programs for amd64 alone, and %s is for %v", file.Name(), file.Machine)
+		return nil, fmt.Errorf("waits are told of programs for amd64 alone, and %s is for %v",
+			file.Name(), file.Machine)
 	}
 	p.code, p.codeErr = locks.New(file)
 	scope := proc.FrameToScope(t, p.mem, nil, 0, proc.Stackframe{})
@@ -50,18 +52,22 @@ func newProgram(t *proc.Target, file *symbol.File, list *List) (*program, error)
 		p.mem = list.memory(p)
 	}
 	for _, need := range []string{
-		"runtime.g.goid", "runtime.g.waiting", "runtime.g.atomicstatus", "runtime.g.waitreason", "runtime.g.lockedm",
+		"runtime.g.goid", "runtime.g.waiting", "runtime.g.atomicstatus", "runtime.g.waitreason",
+		"runtime.g.lockedm",
 		"runtime.sudog.elem", "runtime.sudog.waitlink", "runtime.sudog.next", "runtime.sudog.c",
-		"runtime.hchan.qcount", "runtime.hchan.dataqsiz", "runtime.hchan.closed", "runtime.hchan.recvq", "runtime.hchan.sendq",
+		"runtime.hchan.qcount", "runtime.hchan.dataqsiz", "runtime.hchan.closed", "runtime.hchan.recvq",
+		"runtime.hchan.sendq",
 		"runtime.hchan.timer", "runtime.timer.when", "runtime.waitq.first",
 	} {
 		if _, ok := p.field(need); !ok {
-			return nil, fmt.Errorf("%s: this Go runtime has no field %s that is known here, or the image has no DWARF: the waits of goroutines cannot be told; Go 1.25 to 1.27 are known", file.Name(), need)
+			return nil, fmt.Errorf(
+				"%s: this Go runtime has no field %s that is known here, or the image has no DWARF: the waits of goroutines cannot be told; Go 1.25 to 1.27 are known", file.Name(), need)
 		}
 	}
 	for _, need := range []string{"runtime.allgs", "runtime.waitReasonStrings"} {
 		if p.globals[need] == nil {
-			return nil, fmt.Errorf("%s: no variable %s in the DWARF: build it without -ldflags=-w", file.Name(), need)
+			return nil, fmt.Errorf("%s: no variable %s in the DWARF: build it without -ldflags=-w",
+				file.Name(), need)
 		}
 	}
 	p.readReasons()

@@ -7,7 +7,8 @@ import (
 )
 
 // registers are Delve's names of the registers, by x86's numbers.
-var registers = [...]string{"Rax", "Rcx", "Rdx", "Rbx", "Rsp", "Rbp", "Rsi", "Rdi", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15"}
+var registers = [...]string{"Rax", "Rcx", "Rdx", "Rbx", "Rsp", "Rbp", "Rsi", "Rdi", "R8", "R9",
+	"R10", "R11", "R12", "R13", "R14", "R15"}
 
 // spinWait finds out whether a goroutine that runs, or would if it got a CPU, waits in a loop
 // for a variable to change.
@@ -16,7 +17,8 @@ func (p *program) spinWait(g *Goroutine) *Wait {
 		return nil
 	}
 	i := 0
-	for i < len(g.frames) && (g.frames[i].SystemStack || strings.HasPrefix(funcName(&g.frames[i]), "runtime.")) {
+	for i < len(g.frames) && (g.frames[i].SystemStack ||
+		strings.HasPrefix(funcName(&g.frames[i]), "runtime.")) {
 		i++
 	}
 	for i+1 < len(g.frames) && g.frames[i].Inlined {
@@ -26,7 +28,8 @@ func (p *program) spinWait(g *Goroutine) *Wait {
 		return nil
 	}
 	x := &g.frames[i]
-	f := locks.Frame{PC: x.Current.PC, StackLow: p.get(g.g, "runtime.g.stack.lo"), StackHigh: p.get(g.g, "runtime.g.stack.hi")}
+	f := locks.Frame{PC: x.Current.PC, StackLow: p.get(g.g, "runtime.g.stack.lo"),
+		StackHigh: p.get(g.g, "runtime.g.stack.hi")}
 	set := func(n int, v uint64) { f.Regs[n], f.Known[n] = v, true }
 	if !g.returns(i) {
 		for n, v := range g.registers() {

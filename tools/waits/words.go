@@ -10,12 +10,14 @@ import (
 // kinds are what is said of the kinds of waits: of the wait itself, without an object; of an
 // object; in a picture; and why the wait does not end.
 var kinds = map[Kind]struct{ wait, object, short, ends string }{
-	Mutex:     {object: "for the mutex"},
-	RLock:     {object: "to read-lock the RWMutex", short: "RWMutex"},
-	WLock:     {object: "to write-lock the RWMutex", short: "RWMutex"},
-	WaitGroup: {object: "for the WaitGroup", short: "WaitGroup", ends: "no goroutine can run that would call Done"},
-	Once:      {object: "for the Once", short: "Once"},
-	Cond:      {object: "for the Cond", short: "Cond", ends: "no goroutine can run that would signal it"},
+	Mutex: {object: "for the mutex"},
+	RLock: {object: "to read-lock the RWMutex", short: "RWMutex"},
+	WLock: {object: "to write-lock the RWMutex", short: "RWMutex"},
+	WaitGroup: {object: "for the WaitGroup", short: "WaitGroup",
+		ends: "no goroutine can run that would call Done"},
+	Once: {object: "for the Once", short: "Once"},
+	Cond: {object: "for the Cond", short: "Cond",
+		ends: "no goroutine can run that would signal it"},
 	Receive: {object: "to receive from the channel", short: "channel",
 		ends: "no goroutine can run that would send to it or close it"},
 	Send: {object: "to send to the channel", short: "channel",

@@ -8,24 +8,26 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// A word that the program adds to, and sets anew from time to time. If it was not set anew any more, who has added to it
-// as ever is not to blame, but what has led the program past the write.
+// A word that the program adds to, and sets anew from time to time. If it was not set anew any
+// more, who has added to it as ever is not to blame, but what has led the program past the write.
 
 // mostOuter bounds how many branches on the way to that write are asked about.
 const mostOuter = 4
 
 // A series is what is known of the writes to such a word.
 type series struct {
-	reset       hit    // the last write that was no addition
-	first       hit    // the first addition after it
-	since       int    // how many there were
-	usual       uint64 // what the word held before the last of them that there were in earlier rounds, at most
-	least, most int    // how many there were in earlier rounds
-	rounds      int    // from one write by the instruction of reset to the next
+	reset hit // the last write that was no addition
+	first hit // the first addition after it
+	since int // how many there were
+	// what the word held before the last of them that there were in earlier rounds, at most
+	usual       uint64
+	least, most int // how many there were in earlier rounds
+	rounds      int // from one write by the instruction of reset to the next
 }
 
-// seriesOf tells the series of the writes to a word, the earliest first; adds are where the CPU stands behind an addition.
-// ok is false if there were no more additions than in earlier rounds, or there was no earlier round.
+// seriesOf tells the series of the writes to a word, the earliest first; adds are where the CPU
+// stands behind an addition. ok is false if there were no more additions than in earlier rounds, or
+// there was no earlier round.
 func seriesOf(hits []hit, adds map[uint64]bool) (r series, ok bool) {
 	end := len(hits) - 1
 	for ; end >= 0 && adds[hits[end].at.pc]; end-- {
@@ -62,17 +64,24 @@ func seriesOf(hits []hit, adds map[uint64]bool) (r series, ok bool) {
 // regular reports whether each earlier round was like the others.
 func (r *series) regular() bool { return r.rounds > 1 && r.least == r.most }
 
-// sum finds the addition in the way of the culprit's value: the write of a word that was computed of what the same word
-// held before. adds are where the CPU stands behind such.
+// sum finds the addition in the way of the culprit's value: the write of a word that was computed
+// of what the same word held before. adds are where the CPU stands behind such.
 func (w *Why) sum(s *Story) (h *Hop, adds map[uint64]bool) {
-	same := func(h *Hop, to place) bool { return h.Store && h.to.kind == inMemory && h.to.addr == to.addr }
+	same := func(h *Hop, to place) bool {
+		return h.Store && h.to.kind == inMemory &&
+			h.to.addr == to.addr
+	}
 	for i := range s.Causes {
 		hops := s.Causes[i].Hops
-		at := slices.IndexFunc(hops, func(k Hop) bool { return k.Count == s.Culprit.Count && k.PC == s.Culprit.PC })
+		at := slices.IndexFunc(hops, func(k Hop) bool {
+			return k.Count == s.Culprit.Count &&
+				k.PC == s.Culprit.PC
+		})
 		for a := 0; a <= at && h == nil; a++ {
 			for b := a + 1; b < len(hops); b++ {
 				computed := func(k Hop) bool { return k.How == "computed" }
-				if b <= at || !same(&hops[a], hops[a].to) || !same(&hops[b], hops[a].to) || !slices.ContainsFunc(hops[a:b], computed) {
+				if b <= at || !same(&hops[a], hops[a].to) || !same(&hops[b], hops[a].to) ||
+					!slices.ContainsFunc(hops[a:b], computed) {
 					continue
 				}
 				if h == nil {
@@ -86,8 +95,9 @@ func (w *Why) sum(s *Story) (h *Hop, adds map[uint64]bool) {
 	return h, adds
 }
 
-// notSetAnew looks whether the culprit has only added to a word as ever, which was set anew in earlier rounds and now was
-// not. Then it is not to blame alone; what has led past the write is, if that can be told.
+// notSetAnew looks whether the culprit has only added to a word as ever, which was set anew in
+// earlier rounds and now was not. Then it is not to blame alone; what has led past the write is, if
+// that can be told.
 func (w *Why) notSetAnew(ctx context.Context, s *Story) error {
 	sum, adds := w.sum(s)
 	if sum == nil || sum.to.size > 8 || sum.to.size&(sum.to.size-1) != 0 {
@@ -126,18 +136,21 @@ func (w *Why) notSetAnew(ctx context.Context, s *Story) error {
 		}
 	}
 	set := r.reset.value
-	if k := slices.IndexFunc(hits, func(h hit) bool { return h.count == r.reset.count }); k > 0 && adding[path[len(path)-1].inst.Op] {
+	if k := slices.IndexFunc(hits, func(h hit) bool { return h.count == r.reset.count }); k > 0 &&
+		adding[path[len(path)-1].inst.Op] {
 		set += before - hits[k-1].value // it has added, too
 	}
 	if sum.heals != nil && !sum.heals((sum.Value-before+set)&mask(sum.to.size)) {
 		return nil // it would have died all the same
 	}
 	maker := *s.Culprit
-	s.Open = fmt.Sprintf(cannotTell+"%s set %s anew in earlier rounds, and has not since instruction %d: what has kept it from that may be to blame", reset.Where(), sum.to, r.reset.count)
+	s.Open = fmt.Sprintf(
+		cannotTell+"%s set %s anew in earlier rounds, and has not since instruction %d: what has kept it from that may be to blame", reset.Where(), sum.to, r.reset.count)
 	if s.blame(); !ok || b.p == (place{}) {
 		return nil
 	}
-	if err := w.followWays(ctx, s, []fork{{path: b.path, at: b.at, p: b.p, what: b.what, narrows: true}}); err != nil {
+	if err := w.followWays(ctx, s, []fork{{path: b.path, at: b.at, p: b.p, what: b.what,
+		narrows: true}}); err != nil {
 		return err
 	}
 	h, made := s.culprit(&s.Causes[len(s.Causes)-1])
@@ -152,7 +165,8 @@ func (w *Why) notSetAnew(ctx context.Context, s *Story) error {
 }
 
 // adding are the instructions that add to a word in memory.
-var adding = map[x86asm.Op]bool{x86asm.ADD: true, x86asm.SUB: true, x86asm.INC: true, x86asm.DEC: true, x86asm.XADD: true}
+var adding = map[x86asm.Op]bool{x86asm.ADD: true, x86asm.SUB: true, x86asm.INC: true,
+	x86asm.DEC: true, x86asm.XADD: true}
 
 // A parting is a branch that has led past a write.
 type parting struct {
@@ -163,9 +177,11 @@ type parting struct {
 	what string // in words
 }
 
-// pastWrite finds the branch on the way to a write, which is the last instruction of a path, that has led past it since:
-// of those that the program has come to again the innermost one, when it was there last.
-func (w *Why) pastWrite(ctx context.Context, s *Story, path []entry, write *Hop, to place) (b parting, ok bool, err error) {
+// pastWrite finds the branch on the way to a write, which is the last instruction of a path, that
+// has led past it since: of those that the program has come to again the innermost one, when it was
+// there last.
+func (w *Why) pastWrite(ctx context.Context, s *Story, path []entry, write *Hop,
+	to place) (b parting, ok bool, err error) {
 	mem, _ := path[len(path)-1].inst.Args[0].(x86asm.Mem)
 	next := path[len(path)-1].pc + uint64(path[len(path)-1].inst.Len)
 	type branch struct{ compare, jump int }
@@ -182,7 +198,8 @@ func (w *Why) pastWrite(ctx context.Context, s *Story, path []entry, write *Hop,
 			break
 		}
 		e := &path[compare]
-		branches[e.pc], told[e.pc] = branch{compare, jump}, mem.Base != 0 && e.addressOf(mem, next) == to.addr
+		branches[e.pc], told[e.pc] = branch{compare, jump}, mem.Base != 0 &&
+			e.addressOf(mem, next) == to.addr
 		pcs = append(pcs, e.pc)
 	}
 	latest := map[uint64]uint64{}
@@ -205,10 +222,12 @@ func (w *Why) pastWrite(ctx context.Context, s *Story, path []entry, write *Hop,
 		return b, false, err
 	}
 	end := len(b.path) - 1
-	if b.at = w.last(b.path, last); b.at < 0 || b.path[end-1].pc != then[n-1].pc || b.path[end].pc == then[n].pc || b.path[end].inst.Op == 0 {
+	if b.at = w.last(b.path, last); b.at < 0 || b.path[end-1].pc != then[n-1].pc ||
+		b.path[end].pc == then[n].pc || b.path[end].inst.Op == 0 {
 		return b, false, nil
 	}
-	b.same = told[last] || slices.ContainsFunc(w.objects(b.path, b.at), func(p place) bool { return slices.Contains(objects, p) })
+	b.same = told[last] || slices.ContainsFunc(w.objects(b.path, b.at),
+		func(p place) bool { return slices.Contains(objects, p) })
 	if !b.same && b.path[b.at].gpr[rsp] != first.gpr[rsp] {
 		return b, false, nil
 	}
@@ -220,7 +239,9 @@ func (w *Why) pastWrite(ctx context.Context, s *Story, path []entry, write *Hop,
 			continue
 		}
 		here := w.hop(b.path, b.at)
-		b.p, b.what = now[k], fmt.Sprintf("nothing has set it anew; the branch at %s, taken by %s (%#x), decides", where(&here), now[k], v)
+		b.p, b.what = now[k],
+			fmt.Sprintf("nothing has set it anew; the branch at %s, taken by %s (%#x), decides",
+				where(&here), now[k], v)
 		changed++
 	}
 	if changed != 1 {

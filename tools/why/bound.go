@@ -2,10 +2,10 @@ package why
 
 import "golang.org/x/arch/x86/x86asm"
 
-// bound reports whether a function always comes to an instruction: each way from start through its code does, or
-// never leaves it, or ends in a report of the runtime's, such as that of an index out of range, which would have been
-// another death. Where the code does not tell, as at a jump by a register, the answer is no. Other functions that are
-// called are taken to return, but for a panic.
+// bound reports whether a function always comes to an instruction: each way from start through its
+// code does, or never leaves it, or ends in a report of the runtime's, such as that of an index out
+// of range, which would have been another death. Where the code does not tell, as at a jump by a
+// register, the answer is no. Other functions that are called are taken to return, but for a panic.
 func (w *Why) bound(start, to uint64, decode func(pc uint64) x86asm.Inst) bool {
 	seen := map[uint64]bool{to: true}
 	function, _ := w.file.FuncStart(start)

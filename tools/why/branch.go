@@ -8,17 +8,19 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// Why the code has come to a place: the last branch on the way there whose other side need not have come there, too.
+// Why the code has come to a place: the last branch on the way there whose other side need not have
+// come there, too.
 
 // mostAsked bounds how many branches a story asks about.
 const mostAsked = 4
 
-// carriers are packages whose own branches say nothing of why an error was made: they allocate and format.
+// carriers are packages whose own branches say nothing of why an error was made: they allocate and
+// format.
 var carriers = []string{"runtime.", "fmt.", "errors.", "internal/runtime/", "log."}
 
-// decider finds the comparison that has decided that the code came to a step, at the path's end, in its function or in
-// those that have called it: the jump of it, too. With outer it is not the last one, but the one before so many of them.
-// more is set if a longer path may have it.
+// decider finds the comparison that has decided that the code came to a step, at the path's end, in
+// its function or in those that have called it: the jump of it, too. With outer it is not the last
+// one, but the one before so many of them. more is set if a longer path may have it.
 func (w *Why) decider(path []entry, h *Hop, outer int) (compare, jump int, ok, more bool) {
 	own, k := 0, len(path)-1
 	for range 16 {
@@ -55,7 +57,8 @@ func (w *Why) decider(path []entry, h *Hop, outer int) (compare, jump int, ok, m
 		call, ok := callerOf(path, k)
 		for i := k; !ok && own == 0 && i > 0; i-- { // the stack has been moved on the way
 			c, mine := w.ownCall(w.file.Lookup(path[i].pc, false))
-			call, ok = i, mine && path[i].inst.Op == x86asm.CALL && c.Function == h.Function && c.Line == h.Line
+			call, ok = i, mine && path[i].inst.Op == x86asm.CALL && c.Function == h.Function &&
+				c.Line == h.Line
 		}
 		if k = call; !ok {
 			return 0, 0, false, true
@@ -64,7 +67,8 @@ func (w *Why) decider(path []entry, h *Hop, outer int) (compare, jump int, ok, m
 	return 0, 0, false, false
 }
 
-// jumpBefore finds the last branch before path[at] in the call of a function that path[k] is in, and its comparison.
+// jumpBefore finds the last branch before path[at] in the call of a function that path[k] is in,
+// and its comparison.
 func (w *Why) jumpBefore(path []entry, at, k int) (compare, jump int, ok bool) {
 	sp, jump := path[k].gpr[rsp], -1
 	start, _ := w.file.FuncStart(path[k].pc)
@@ -80,14 +84,16 @@ func (w *Why) jumpBefore(path []entry, at, k int) (compare, jump int, ok bool) {
 		switch _, direct := e.inst.Args[0].(x86asm.Rel); {
 		case jump < 0 && op[0] == 'J' && op != "JMP" && direct:
 			jump = i
-		case jump >= 0 && (e.inst.Op == x86asm.CMP || e.inst.Op == x86asm.TEST || e.inst.Op == x86asm.BT || strings.HasSuffix(op, "COMISD")):
+		case jump >= 0 && (e.inst.Op == x86asm.CMP || e.inst.Op == x86asm.TEST ||
+			e.inst.Op == x86asm.BT || strings.HasSuffix(op, "COMISD")):
 			return i, jump, true
 		}
 	}
 	return 0, 0, false
 }
 
-// decides reports whether a branch has decided that the code came to path[k]: its other side need not.
+// decides reports whether a branch has decided that the code came to path[k]: its other side need
+// not.
 func (w *Why) decides(path []entry, jump, k int) bool {
 	in := path[jump].inst
 	rel, _ := in.Args[0].(x86asm.Rel)
@@ -99,8 +105,9 @@ func (w *Why) decides(path []entry, jump, k int) bool {
 	return w.at != nil && !w.bound(other, path[k].pc, w.at.decode)
 }
 
-// whyThere adds to a story why the code has come to a step: what the comparison was about that has decided it. The
-// culprit is then who has made that what it was, if that can be told; otherwise it stays who it is.
+// whyThere adds to a story why the code has come to a step: what the comparison was about that has
+// decided it. The culprit is then who has made that what it was, if that can be told; otherwise it
+// stays who it is.
 func (w *Why) whyThere(ctx context.Context, s *Story, h *Hop) error {
 	if s.asked++; s.asked > mostAsked {
 		return nil
@@ -113,7 +120,8 @@ func (w *Why) whyThere(ctx context.Context, s *Story, h *Hop) error {
 		if strings.HasPrefix(h.By, "strconv.") { // its errors are about the text that it was given first
 			if k, ok := w.ownCallOf(path, len(path)-1); ok {
 				text := w.at.bytes(path[k].gpr[rax], path[k].gpr[rbx])
-				return w.followElse(ctx, s, path, k, register(rax), fmt.Sprintf("it came to that by the text %.60q", text), h)
+				return w.followElse(ctx, s, path, k, register(rax),
+					fmt.Sprintf("it came to that by the text %.60q", text), h)
 			}
 			continue
 		}
@@ -139,7 +147,8 @@ func (w *Why) ownCallOf(path []entry, k int) (call int, ok bool) {
 }
 
 // followElse follows a value; whoever has made it is to blame, otherwise who is so already.
-func (w *Why) followElse(ctx context.Context, s *Story, path []entry, at int, p place, what string, maker *Hop) error {
+func (w *Why) followElse(ctx context.Context, s *Story, path []entry, at int, p place, what string,
+	maker *Hop) error {
 	old := s.Culprit
 	if err := w.followAs(ctx, s, path, at, p, what); err != nil {
 		return err
@@ -152,7 +161,8 @@ func (w *Why) followElse(ctx context.Context, s *Story, path []entry, at int, p 
 }
 
 // ask follows what was compared.
-func (w *Why) ask(ctx context.Context, s *Story, path []entry, compare, jump int, maker *Hop) error {
+func (w *Why) ask(ctx context.Context, s *Story, path []entry, compare, jump int,
+	maker *Hop) error {
 	at, from := compare, w.compared(&path[compare])
 	here, loop := w.hop(path, compare), false
 	if told, err := w.comparedError(ctx, s, path, compare, from); told || err != nil {
@@ -174,7 +184,8 @@ func (w *Why) ask(ctx context.Context, s *Story, path []entry, compare, jump int
 			}
 			at = len(path) - 1
 		}
-		what := fmt.Sprintf("it came to that since %s was %#x, in %s", p, w.value(path, at, p), where(&here))
+		what := fmt.Sprintf("it came to that since %s was %#x, in %s", p, w.value(path, at, p),
+			where(&here))
 		old := s.Culprit
 		if err := w.followAs(ctx, s, path, at, p, what); err != nil {
 			return err
@@ -182,7 +193,8 @@ func (w *Why) ask(ctx context.Context, s *Story, path []entry, compare, jump int
 		s.Culprit = old
 		c := &s.Causes[len(s.Causes)-1]
 		n := len(c.Hops)
-		if k, made := s.culprit(c); made && s.elsewhere(k, maker) && (latest == nil || k.Count > latest.Count) {
+		if k, made := s.culprit(c); made && s.elsewhere(k, maker) &&
+			(latest == nil || k.Count > latest.Count) {
 			if loop {
 				if less, err := w.shorter(ctx, k); err != nil || !less {
 					c.End += "; " + cannotTell + "which of the rounds should have ended otherwise"
@@ -190,7 +202,8 @@ func (w *Why) ask(ctx context.Context, s *Story, path []entry, compare, jump int
 				}
 			}
 			latest = k
-		} else if !made && n > 0 && c.Hops[n-1].Own && c.Hops[n-1].How == "constant" && len(from) == 1 && p.kind == inRegister && p.size == 1 {
+		} else if !made && n > 0 && c.Hops[n-1].Own && c.Hops[n-1].How == "constant" && len(from) == 1 &&
+			p.kind == inRegister && p.size == 1 {
 			return w.whyThere(ctx, s, &c.Hops[n-1]) // a function's answer, true or false
 		}
 	}
@@ -200,12 +213,16 @@ func (w *Why) ask(ctx context.Context, s *Story, path []entry, compare, jump int
 	return nil
 }
 
-// elsewhere reports whether a step is neither at the error nor in what only counts its rounds in the function that died.
+// elsewhere reports whether a step is neither at the error nor in what only counts its rounds in
+// the function that died.
 func (s *Story) elsewhere(k, maker *Hop) bool {
-	return (k.Function != maker.Function || k.Line != maker.Line) && (k.Function != s.At.Function || k.Store || k.How == "deleted" || k.How == "device" || k.How == "never")
+	return (k.Function != maker.Function || k.Line != maker.Line) &&
+		(k.Function != s.At.Function || k.Store || k.How == "deleted" || k.How == "device" ||
+			k.How == "never")
 }
 
-// unequal is for a comparison of what memequal has answered: the first bytes that differ, and the call's start.
+// unequal is for a comparison of what memequal has answered: the first bytes that differ, and the
+// call's start.
 func (w *Why) unequal(path []entry, compare int) (at int, from []place, ok bool) {
 	if compare == 0 || path[compare-1].inst.Op != x86asm.RET {
 		return 0, nil, false
@@ -223,13 +240,15 @@ func (w *Why) unequal(path []entry, compare int) (at int, from []place, ok bool)
 	a, b := w.at.bytes(p, n), w.at.bytes(q, n)
 	for k := range min(len(a), len(b)) {
 		if a[k] != b[k] {
-			return i, []place{{kind: inMemory, addr: p + uint64(k), size: 1}, {kind: inMemory, addr: q + uint64(k), size: 1}}, true
+			return i, []place{{kind: inMemory, addr: p + uint64(k), size: 1},
+				{kind: inMemory, addr: q + uint64(k), size: 1}}, true
 		}
 	}
 	return 0, nil, false
 }
 
-// withoutCounters leaves out what only counts the rounds of a loop, if it was compared with what is the same in each.
+// withoutCounters leaves out what only counts the rounds of a loop, if it was compared with what is
+// the same in each.
 func (w *Why) withoutCounters(path []entry, compare int, from []place) []place {
 	if len(from) != 2 || from[0].kind != inRegister || from[1].kind != inRegister {
 		return from
@@ -250,8 +269,8 @@ func (w *Why) withoutCounters(path []entry, compare int, from []place) []place {
 	return from
 }
 
-// shorter reports whether a step has made a word less than it was: a look-up that has come to its end without a hit is due
-// to that, and not to what has made it more.
+// shorter reports whether a step has made a word less than it was: a look-up that has come to its
+// end without a hit is due to that, and not to what has made it more.
 func (w *Why) shorter(ctx context.Context, h *Hop) (bool, error) {
 	var addr uint64
 	if _, err := fmt.Sscanf(h.Place, "%v", &addr); err != nil || !h.Store {
@@ -264,10 +283,12 @@ func (w *Why) shorter(ctx context.Context, h *Hop) (bool, error) {
 	return ok && before > h.Value, nil
 }
 
-// flags are the places that were compared last before path[i], which has made a value of the answer.
+// flags are the places that were compared last before path[i], which has made a value of the
+// answer.
 func (w *Why) flags(path []entry, i int) []place {
 	for k := i - 1; k >= max(0, i-4); k-- {
-		if op := path[k].inst.Op; op == x86asm.CMP || op == x86asm.TEST || strings.HasSuffix(op.String(), "COMISD") {
+		if op := path[k].inst.Op; op == x86asm.CMP || op == x86asm.TEST ||
+			strings.HasSuffix(op.String(), "COMISD") {
 			return w.compared(&path[k])
 		}
 	}

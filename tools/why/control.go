@@ -6,14 +6,16 @@ import (
 	"slices"
 )
 
-// A word that should have been written again, and was not: in an earlier round the program came to the write, and when it
-// was last in front of the branch that decides on it, it went the other way.
+// A word that should have been written again, and was not: in an earlier round the program came to
+// the write, and when it was last in front of the branch that decides on it, it went the other way.
 
-// leftAlone adds to a story, which does not know which of two values is off, why the word that one of them came from was
-// not written again. heals is the verdict on that value. Somebody is named only if the death would not have come
-// about but for what he has done.
-func (w *Why) leftAlone(ctx context.Context, s *Story, path []entry, at int, p place, heals verdict) error {
-	hops, _, err := w.chain(ctx, s, path, at, p, func(h *Hop) bool { return h.Own && h.Store && h.By == "" })
+// leftAlone adds to a story, which does not know which of two values is off, why the word that one
+// of them came from was not written again. heals is the verdict on that value. Somebody is named
+// only if the death would not have come about but for what he has done.
+func (w *Why) leftAlone(ctx context.Context, s *Story, path []entry, at int, p place,
+	heals verdict) error {
+	hops, _, err := w.chain(ctx, s, path, at, p,
+		func(h *Hop) bool { return h.Own && h.Store && h.By == "" })
 	n := len(hops) - 1
 	if err != nil || n < 0 || !hops[n].Store {
 		return err
@@ -36,8 +38,8 @@ func (w *Why) leftAlone(ctx context.Context, s *Story, path []entry, at int, p p
 	return nil
 }
 
-// objects are the places that a pointer led to whose values path[compare] compares: the same ones if the code was about
-// the same object.
+// objects are the places that a pointer led to whose values path[compare] compares: the same ones
+// if the code was about the same object.
 func (w *Why) objects(path []entry, compare int) (all []place) {
 	for _, p := range w.compared(&path[compare]) {
 		by := compare
@@ -54,11 +56,13 @@ func (w *Why) objects(path []entry, compare int) (all []place) {
 	return all
 }
 
-// passedBy is for a write that was not reached again: branch are the instructions from the comparison to the one behind
-// the jump when it was reached, which has compared those objects.
-func (w *Why) passedBy(ctx context.Context, s *Story, branch []entry, objects []place, write *Hop, heals verdict) error {
+// passedBy is for a write that was not reached again: branch are the instructions from the
+// comparison to the one behind the jump when it was reached, which has compared those objects.
+func (w *Why) passedBy(ctx context.Context, s *Story, branch []entry, objects []place, write *Hop,
+	heals verdict) error {
 	first, jump, n := &branch[0], &branch[len(branch)-2], len(branch)-1
-	count, err := w.lastCallSince(ctx, write.Count+1, s.Count, []uint64{first.pc}, func(*machine, *entry) bool { return true })
+	count, err := w.lastCallSince(ctx, write.Count+1, s.Count, []uint64{first.pc},
+		func(*machine, *entry) bool { return true })
 	if err != nil || count == 0 {
 		return err
 	}
@@ -70,12 +74,17 @@ func (w *Why) passedBy(ctx context.Context, s *Story, branch []entry, objects []
 	if at < 0 || path[end-1].pc != jump.pc || path[end].pc == branch[n].pc || path[end].inst.Op == 0 {
 		return nil
 	}
-	if !slices.ContainsFunc(w.objects(path, at), func(p place) bool { return slices.Contains(objects, p) }) {
+	if !slices.ContainsFunc(w.objects(path, at),
+		func(p place) bool { return slices.Contains(objects, p) }) {
 		return nil // it was about another one of the kind
 	}
 	// Which of the two was written then, and what would be written now?
 	before, now := w.compared(first), w.compared(&path[at])
-	k := slices.IndexFunc(before, func(q place) bool { v, ok := w.valueAt(branch, 0, q); return ok && v == write.Value })
+	k := slices.IndexFunc(before, func(q place) bool {
+		v, ok := w.valueAt(branch, 0, q)
+		return ok &&
+			v == write.Value
+	})
 	f := fork{path: path, at: at, narrows: true}
 	healed := false
 	switch {
@@ -91,20 +100,23 @@ func (w *Why) passedBy(ctx context.Context, s *Story, branch []entry, objects []
 		return nil
 	}
 	here := w.hop(path, at)
-	f.what = fmt.Sprintf("nothing else wrote it; the branch at %s, taken by %s (%#x), decides", where(&here), f.p, v)
+	f.what = fmt.Sprintf("nothing else wrote it; the branch at %s, taken by %s (%#x), decides",
+		where(&here), f.p, v)
 	if err := w.followWays(ctx, s, []fork{f}); err != nil {
 		return err
 	}
 	// What was as it is when the word was written has not led the program astray.
 	h, made := s.culprit(&s.Causes[len(s.Causes)-1])
-	if healed && made && h.Count > write.Count && (h.Function != write.Function || h.Goroutine != write.Goroutine) {
+	if healed && made && h.Count > write.Count &&
+		(h.Function != write.Function || h.Goroutine != write.Goroutine) {
 		s.Open, s.Culprit = "", h
 	}
 	return nil
 }
 
-// narrows returns what d has written if only a part of it was read as p and that is another number, else 0. Which
-// line meant to cut it cannot be told: by the type of a variable there is no more than the part.
+// narrows returns what d has written if only a part of it was read as p and that is another number,
+// else 0. Which line meant to cut it cannot be told: by the type of a variable there is no more
+// than the part.
 func (w *Why) narrows(path []entry, d def, p place, value uint64) (whole uint64) {
 	f := &d.effect
 	if f.to.size <= p.size || p.kind == inMemory && p.addr != f.to.addr {

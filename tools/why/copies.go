@@ -2,9 +2,10 @@ package why
 
 import "context"
 
-// A call of the runtime's memmove or memclr counts as one instruction, the first one of the function: whatever its
-// loops do with which registers, in which direction, the bytes in the end are those that were in the source before. So
-// a copy of any length is one step, and what is known at its start is where each byte comes from.
+// A call of the runtime's memmove or memclr counts as one instruction, the first one of the
+// function: whatever its loops do with which registers, in which direction, the bytes in the end
+// are those that were in the source before. So a copy of any length is one step, and what is known
+// at its start is where each byte comes from.
 
 // copyStart returns the first instruction of memmove or memclr for an address in it, else 0.
 func (w *Why) copyStart(pc uint64) uint64 {
@@ -18,8 +19,8 @@ func (w *Why) copyStart(pc uint64) uint64 {
 	return 0
 }
 
-// copyEntry finds the first instruction of the copying or clearing that path[i] is in, -1 if the path begins behind it.
-// Neither function moves the stack pointer.
+// copyEntry finds the first instruction of the copying or clearing that path[i] is in, -1 if the
+// path begins behind it. Neither function moves the stack pointer.
 func (w *Why) copyEntry(path []entry, i int) int {
 	start, sp := w.copyStart(path[i].pc), path[i].gpr[rsp]
 	for ; i >= 0; i-- {
@@ -50,28 +51,32 @@ func (w *Why) unit(path []entry, i int, p place) (d def, ok bool) {
 	if lo >= hi {
 		return d, false
 	}
-	d = def{index: i, effect: effect{to: to, how: constant}, rest: place{kind: inMemory, addr: lo, size: hi - lo}}
+	d = def{index: i, effect: effect{to: to, how: constant},
+		rest: place{kind: inMemory, addr: lo, size: hi - lo}}
 	if e.pc == w.memmove {
-		d.effect.how, d.source = copied, place{kind: inMemory, addr: e.gpr[rbx] + lo - to.addr, size: hi - lo}
+		d.effect.how, d.source = copied, place{kind: inMemory, addr: e.gpr[rbx] + lo - to.addr,
+			size: hi - lo}
 	}
 	return d, true
 }
 
-// copyReach is how many instructions back the beginning of a copy is looked for: a byte takes one at most, where the
-// string instructions are used.
+// copyReach is how many instructions back the beginning of a copy is looked for: a byte takes one
+// at most, where the string instructions are used.
 var copyReach = []uint64{20_000, 2_000_000, forEver}
 
-// copyCall is for a place that path[i] has written in the midst of a copy whose beginning is not in the path. It returns
-// the path to that, and the def there; ok is false if it is not found.
-func (w *Why) copyCall(ctx context.Context, path []entry, i int, p place) (_ []entry, d def, ok bool, err error) {
+// copyCall is for a place that path[i] has written in the midst of a copy whose beginning is not in
+// the path. It returns the path to that, and the def there; ok is false if it is not found.
+func (w *Why) copyCall(ctx context.Context, path []entry, i int,
+	p place) (_ []entry, d def, ok bool, err error) {
 	e := path[i]
 	start := w.copyStart(e.pc)
 	for _, reach := range copyReach {
 		from := e.count - min(reach, e.count)
 		w.say("where the copy at instruction %d began", e.count)
-		last, err := w.lastCallSince(ctx, from, e.count, []uint64{start}, func(_ *machine, c *entry) bool {
-			return c.gpr[rsp] == e.gpr[rsp] && c.gpr[14] == e.gpr[14] && w.copyTarget(c).overlaps(p)
-		})
+		last, err := w.lastCallSince(ctx, from, e.count, []uint64{start},
+			func(_ *machine, c *entry) bool {
+				return c.gpr[rsp] == e.gpr[rsp] && c.gpr[14] == e.gpr[14] && w.copyTarget(c).overlaps(p)
+			})
 		if err != nil {
 			return nil, d, false, err
 		}

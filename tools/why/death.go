@@ -48,7 +48,8 @@ func (w *Why) events(ctx context.Context) (all []event, err error) {
 	defer w.keep(f)
 	defer m.End()
 	at := map[uint64]string{}
-	for _, f := range slices.Concat([]string{fnSigpanic, fnPanic, fnThrow, fnFatal, fnTrap, fnEnd, fnMemory, fnKilled, fnExit}, slices.Collect(maps.Keys(tellers))) {
+	for _, f := range slices.Concat([]string{fnSigpanic, fnPanic, fnThrow, fnFatal, fnTrap, fnEnd,
+		fnMemory, fnKilled, fnExit}, slices.Collect(maps.Keys(tellers))) {
 		if a := w.entry(f); a != 0 {
 			at[a] = f
 			if err := m.Break(a); err != nil {
@@ -117,10 +118,15 @@ func (w *Why) events(ctx context.Context) (all []event, err error) {
 	}
 }
 
-// interrupted makes the stack of an event that of the code whose registers the kernel has put aside at frame.
+// interrupted makes the stack of an event that of the code whose registers the kernel has put aside
+// at frame.
 func (w *Why) interrupted(m *machine, v *event, frame uint64) {
 	var e entry
-	field := func(name string) uint64 { n, _ := m.word(frame + uint64(w.fields["amd64.TrapFrame."+name])); return n }
+	field := func(name string) uint64 {
+		n,
+			_ := m.word(frame + uint64(w.fields["amd64.TrapFrame."+name]))
+		return n
+	}
 	e.pc, e.gpr[rbp] = field("PC"), field("FP")
 	v.pc, v.goroutine = e.pc, w.goidOf(field("R14"))
 	v.stack = append([]uint64{0, e.pc + 1}, m.stack(&e, 32)[1:]...)
@@ -129,7 +135,8 @@ func (w *Why) interrupted(m *machine, v *event, frame uint64) {
 
 // fatal takes away what a machine that has not died has gone on after.
 func fatal(all []event) []event {
-	for n := len(all); n > 0 && (all[n-1].function == fnSigpanic || all[n-1].function == fnPanic || tellers[all[n-1].function] != nil); n-- {
+	for n := len(all); n > 0 && (all[n-1].function == fnSigpanic || all[n-1].function == fnPanic ||
+		tellers[all[n-1].function] != nil); n-- {
 		all = all[:n-1]
 	}
 	return all
@@ -151,15 +158,18 @@ type Cause struct {
 
 // A Story is why a machine has died.
 type Story struct {
-	Death     string  `json:"death"` // what happened, in words
-	Goroutine int64   `json:"goroutine,omitempty"`
-	Count     uint64  `json:"instructions"` // that were run before it
-	At        Hop     `json:"at"`           // where it happened
-	Culprit   *Hop    `json:"culprit"`      // the program's own place that has made the value what it was, if it can be told
-	Causes    []Cause `json:"causes"`
-	// OneOf are the places of which one has made it so, where it cannot be told which; Culprit is nil then.
+	Death     string `json:"death"` // what happened, in words
+	Goroutine int64  `json:"goroutine,omitempty"`
+	Count     uint64 `json:"instructions"` // that were run before it
+	At        Hop    `json:"at"`           // where it happened
+	// the program's own place that has made the value what it was, if it can be told
+	Culprit *Hop    `json:"culprit"`
+	Causes  []Cause `json:"causes"`
+	// OneOf are the places of which one has made it so, where it cannot be told which; Culprit is nil
+	// then.
 	OneOf []Hop `json:"one_of,omitempty"`
-	// Open says why nobody is named where the way of the value is known: another value may be to blame.
+	// Open says why nobody is named where the way of the value is known: another value may be to
+	// blame.
 	Open string `json:"open,omitempty"`
 	// Unfinished is set if the search was ended from outside: this is what was known by then.
 	Unfinished bool `json:"unfinished,omitempty"`
@@ -172,8 +182,8 @@ type Story struct {
 // unfinished is where a way ends that was not followed to its end.
 const unfinished = "not followed any further"
 
-// Death finds out why the machine has died. Errors wrap ErrNoDeath, or are the replay's; what is known by then
-// comes with them.
+// Death finds out why the machine has died. Errors wrap ErrNoDeath, or are the replay's; what is
+// known by then comes with them.
 func (w *Why) Death(ctx context.Context) (*Story, error) {
 	all, err := w.events(ctx)
 	if err == nil && len(all) == 0 {
@@ -185,7 +195,8 @@ func (w *Why) Death(ctx context.Context) (*Story, error) {
 	w.deaths = all
 	last := all[len(all)-1]
 	// A throw while a panic is printed comes behind that.
-	for i := len(all) - 1; i >= 0 && (last.function == fnThrow || last.function == fnFatal) && w.within(&last, fnPanic); i-- {
+	for i := len(all) - 1; i >= 0 && (last.function == fnThrow || last.function == fnFatal) &&
+		w.within(&last, fnPanic); i-- {
 		if all[i].function == fnPanic && all[i].goroutine == last.goroutine {
 			last = all[i]
 		}
@@ -200,7 +211,8 @@ func (w *Why) of(ctx context.Context, s *Story, last *event) error {
 	// What the signal's handler has panicked or given up over is the fault.
 	if last.function != fnTrap && w.within(last, fnSigpanic) {
 		for i := len(w.deaths) - 1; i >= 0; i-- {
-			if v := &w.deaths[i]; v.function == fnSigpanic && v.goroutine == last.goroutine && v.count <= last.count {
+			if v := &w.deaths[i]; v.function == fnSigpanic && v.goroutine == last.goroutine &&
+				v.count <= last.count {
 				return w.fault(ctx, s, v)
 			}
 		}
@@ -215,14 +227,18 @@ func (w *Why) of(ctx context.Context, s *Story, last *event) error {
 }
 
 // senders are functions by which a program sends itself a signal.
-var senders = []string{"syscall.Kill", "syscall.kill", "os.(*Process).Signal", "os.(*Process).signal", "syscall.Tgkill", "golang.org/x/sys/unix.Kill", "golang.org/x/sys/unix.Tgkill"}
+var senders = []string{"syscall.Kill", "syscall.kill", "os.(*Process).Signal",
+	"os.(*Process).signal", "syscall.Tgkill", "golang.org/x/sys/unix.Kill",
+	"golang.org/x/sys/unix.Tgkill"}
 
 // killed is for what ends a program without its code: a signal, or no memory.
 func (w *Why) killed(ctx context.Context, s *Story, v *event) error {
 	w.where(s, v)
 	if v.function == fnMemory {
 		s.Death = fmt.Sprintf("out of memory at the access to %#x", v.args[rcx])
-		s.Causes = []Cause{{What: "all of the memory is in use", Hops: []Hop{}, Untold: true, End: cannotTell + "who has too much of it; zf replay -until end -core FILE and zf heap say who has how much"}}
+		s.Causes = []Cause{{What: "all of the memory is in use", Hops: []Hop{}, Untold: true,
+			End: cannotTell +
+				"who has too much of it; zf replay -until end -core FILE and zf heap say who has how much"}}
 		return nil
 	}
 	s.Death = fmt.Sprintf("ended by signal %d", v.args[rbx])
@@ -230,7 +246,8 @@ func (w *Why) killed(ctx context.Context, s *Story, v *event) error {
 	for _, f := range senders {
 		entries = append(entries, w.entry(f))
 	}
-	c := Cause{What: "the signal", Hops: []Hop{}, Untold: true, End: cannotTell + "who has sent it; the program has not"}
+	c := Cause{What: "the signal", Hops: []Hop{}, Untold: true, End: cannotTell +
+		"who has sent it; the program has not"}
 	count, err := w.lastCall(ctx, v.count, entries, func(m *machine, e *entry) bool { return true })
 	if err != nil {
 		return err
@@ -251,26 +268,31 @@ func (w *Why) killed(ctx context.Context, s *Story, v *event) error {
 	return nil
 }
 
-// first returns the event that an event came of: a panic that a deferred function has made another one of, or that was
-// recovered and is passed on; what was logged of a program that has ended itself then, or the first failure of a test.
+// first returns the event that an event came of: a panic that a deferred function has made another
+// one of, or that was recovered and is passed on; what was logged of a program that has ended
+// itself then, or the first failure of a test.
 func (w *Why) first(last event) event {
 	for i := len(w.deaths) - 1; i >= 0; i-- {
 		v := &w.deaths[i]
 		switch {
 		case v.count >= last.count:
 		case tellers[v.function] != nil:
-			if v.goroutine == last.goroutine && w.within(&last, v.function) || (last.function == fnExit || tellers[last.function] != nil) && strings.HasPrefix(v.function, "testing.") {
+			if v.goroutine == last.goroutine && w.within(&last, v.function) ||
+				(last.function == fnExit || tellers[last.function] != nil) &&
+					strings.HasPrefix(v.function, "testing.") {
 				last = *v
 			}
 		case v.function != fnPanic || last.function != fnPanic || v.goroutine != last.goroutine:
-		case v.args[rax] == last.args[rax] && v.args[rbx] == last.args[rbx] && w.stackOfRuntime(v), w.raisedIn(&last, v):
+		case v.args[rax] == last.args[rax] && v.args[rbx] == last.args[rbx] && w.stackOfRuntime(v),
+			w.raisedIn(&last, v):
 			last = *v
 		}
 	}
 	return last
 }
 
-// raisedIn reports whether a panic came in a function that was deferred, while another panic was on its way.
+// raisedIn reports whether a panic came in a function that was deferred, while another panic was on
+// its way.
 func (w *Why) raisedIn(last, earlier *event) bool {
 	for i, ra := range last.stack[1:] {
 		if c := w.file.Lookup(ra, true); i > 0 && len(c) > 0 && c[len(c)-1].Function == fnPanic {
@@ -303,7 +325,8 @@ func (w *Why) within(v *event, function string) bool {
 func (w *Why) where(s *Story, v *event) {
 	for _, ra := range v.stack[1:] {
 		if c, ok := w.ownCall(w.file.Lookup(ra, true)); ok {
-			s.At = Hop{Count: v.count, PC: ra, Goroutine: v.goroutine, Function: c.Function, File: c.File, Line: c.Line, Source: w.source(c.File, c.Line)}
+			s.At = Hop{Count: v.count, PC: ra, Goroutine: v.goroutine, Function: c.Function, File: c.File,
+				Line: c.Line, Source: w.source(c.File, c.Line)}
 			return
 		}
 	}
@@ -315,7 +338,8 @@ func (w *Why) fault(ctx context.Context, s *Story, v *event) error {
 	w.where(s, v)
 	var path []entry
 	at := -1
-	// Between the fault and what the program is told of it lies the way of a signal, of some 5,000 instructions.
+	// Between the fault and what the program is told of it lies the way of a signal, of some 5,000
+	// instructions.
 	for _, n := range []uint64{3 * windows[0], windows[1], windows[2]} {
 		var err error
 		if path, err = w.pathTo(ctx, v.count, n); err != nil {
@@ -328,7 +352,8 @@ func (w *Why) fault(ctx context.Context, s *Story, v *event) error {
 		}
 	}
 	if at < 0 {
-		return fmt.Errorf("the instruction at %#x that has faulted is not among the last %d", v.pc, windows[len(windows)-1])
+		return fmt.Errorf("the instruction at %#x that has faulted is not among the last %d", v.pc,
+			windows[len(windows)-1])
 	}
 	// Where there is no code, what has led there is to blame.
 	stray := false
@@ -355,8 +380,8 @@ func (w *Why) fault(ctx context.Context, s *Story, v *event) error {
 	return w.follow(ctx, s, path, at, from)
 }
 
-// suspects are the places that an instruction which has faulted has used, the likely one first, and the address
-// that it has accessed.
+// suspects are the places that an instruction which has faulted has used, the likely one first, and
+// the address that it has accessed.
 func (w *Why) suspects(e *entry) (from []place, addr *uint64) {
 	if e.inst.Op == x86asm.DIV || e.inst.Op == x86asm.IDIV {
 		return e.placesOf(e.inst.Args[0]), nil
@@ -386,8 +411,8 @@ func (w *Why) suspects(e *entry) (from []place, addr *uint64) {
 	return nil, nil
 }
 
-// pointer reports whether a value looks like an address: a program's, or in the upper half and no small negative
-// number, as in the kernel's map of RAM.
+// pointer reports whether a value looks like an address: a program's, or in the upper half and no
+// small negative number, as in the kernel's map of RAM.
 func pointer(v uint64) bool {
 	return v >= 4096 && v < 1<<47 || v >= 0xffff_8000_0000_0000 && int64(v) < -1<<40
 }
@@ -412,7 +437,8 @@ func (w *Why) panicked(ctx context.Context, s *Story, v *event) error {
 	if v.function == fnThrow {
 		if path, err := w.tooMuch(ctx, v); err != nil || path != nil {
 			if err == nil {
-				s.Death, s.At, s.Count = "no memory for a slice of this length", w.hop(path, len(path)-1), path[len(path)-1].count
+				s.Death, s.At, s.Count = "no memory for a slice of this length", w.hop(path, len(path)-1),
+					path[len(path)-1].count
 				err = w.follow(ctx, s, path, len(path)-1, []place{register(rbx)})
 			}
 			return err
@@ -450,8 +476,8 @@ func (w *Why) panicked(ctx context.Context, s *Story, v *event) error {
 	return nil
 }
 
-// tooMuch is for a throw in an allocation of a slice: the path to its call, whose length is in RBX. nil: it was
-// something else.
+// tooMuch is for a throw in an allocation of a slice: the path to its call, whose length is in RBX.
+// nil: it was something else.
 func (w *Why) tooMuch(ctx context.Context, v *event) ([]entry, error) {
 	for i, ra := range v.stack[min(1, len(v.stack)):] {
 		c := w.file.Lookup(ra, true)
@@ -517,7 +543,8 @@ func (w *Why) follow(ctx context.Context, s *Story, path []entry, at int, from [
 }
 
 // followAs follows the value of one place, which is named so.
-func (w *Why) followAs(ctx context.Context, s *Story, path []entry, at int, p place, what string) error {
+func (w *Why) followAs(ctx context.Context, s *Story, path []entry, at int, p place,
+	what string) error {
 	return w.followWays(ctx, s, []fork{{path: path, at: at, p: p, what: what}})
 }
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A device writes to memory without an instruction: no watchpoint stops there. When it did is found by looking
-// at the word at ever closer points; which device, by the buffers of the virtio queues.
+// A device writes to memory without an instruction: no watchpoint stops there. When it did is found
+// by looking at the word at ever closer points; which device, by the buffers of the virtio queues.
 
 // samples is how many points one replay looks at.
 const samples = 48
@@ -30,8 +30,9 @@ func (d *deviceWrite) String() string {
 	return "a device (" + d.queue + ")"
 }
 
-// byDevice finds out which device has written a word that had another value after lo instructions than after hi.
-// What is not found out is left out; count is 0 then. Errors are the context's and those of the replay's start.
+// byDevice finds out which device has written a word that had another value after lo instructions
+// than after hi. What is not found out is left out; count is 0 then. Errors are the context's and
+// those of the replay's start.
 func (w *Why) byDevice(ctx context.Context, p place, lo, hi uint64) (d deviceWrite, err error) {
 	for hi-lo > 1 {
 		w.say("when a device has written %#x, between instructions %d and %d", p.addr, lo, hi)
@@ -67,7 +68,8 @@ func (w *Why) byDevice(ctx context.Context, p place, lo, hi uint64) (d deviceWri
 			return d, ctx.Err()
 		}
 		if !found {
-			// A replay that stops at the very instruction at which the device has written may stop before or behind that.
+			// A replay that stops at the very instruction at which the device has written may stop before or
+			// behind that.
 			return d, nil
 		}
 		d.count = hi
@@ -78,8 +80,9 @@ func (w *Why) byDevice(ctx context.Context, p place, lo, hi uint64) (d deviceWri
 	return d, nil
 }
 
-// queueOf names the virtio device and its queue that have a buffer with this address, and says where the queue has
-// that address; "" if there is none, or QEMU does not tell (it does from 7.2 on: x-query-virtio).
+// queueOf names the virtio device and its queue that have a buffer with this address, and says
+// where the queue has that address; "" if there is none, or QEMU does not tell (it does from 7.2
+// on: x-query-virtio).
 func (m *machine) queueOf(addr uint64) (name string, descriptor uint64) {
 	type device struct{ Path, Name string }
 	var devices []device
@@ -101,12 +104,14 @@ func (m *machine) queueOf(addr uint64) (name string, descriptor uint64) {
 				continue
 			}
 			for i := range status.Num {
-				// struct virtq_desc: address, length, flags, next (virtio 1.2, 2.7.5). The kernel maps all RAM where it is.
+				// struct virtq_desc: address, length, flags, next (virtio 1.2, 2.7.5). The kernel maps all RAM
+				// where it is.
 				at, _ := m.word(status.Desc + 16*i)
 				n, _ := m.word(status.Desc + 16*i + 8)
 				const writes = 2 // a flag: the device writes to the buffer
 				if n>>32&writes != 0 && addr >= at && addr < at+n&0xffffffff {
-					return fmt.Sprintf("%s, queue %d", strings.TrimSuffix(d.Name, "-device"), q), status.Desc + 16*i
+					return fmt.Sprintf("%s, queue %d", strings.TrimSuffix(d.Name, "-device"), q),
+						status.Desc + 16*i
 				}
 			}
 		}

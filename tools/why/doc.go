@@ -1,14 +1,17 @@
-// Package why says what a recorded death came from: it goes back from the value that an instruction died of
-// to the instruction that made it, over copies, until a constant, an input or an allocation.
+// Package why says what a recorded death came from: it goes back from the value that an instruction
+// died of to the instruction that made it, over copies, until a constant, an input or an
+// allocation.
 //
-// A value in a register was set a short while ago: the last instructions are stepped through in a replay, and
-// read backwards (slice.go). A word of memory may be old: a replay from the start watches it, and the last write counts
-// (machine.go). Each replay does the same, so that an instruction is named by how many were run before it.
+// A value in a register was set a short while ago: the last instructions are stepped through in a
+// replay, and read backwards (slice.go). A word of memory may be old: a replay from the start
+// watches it, and the last write counts (machine.go). Each replay does the same, so that an
+// instruction is named by how many were run before it.
 //
-// What is proved is the way of the data. Where a value is computed of several, the one is followed that earlier rounds
-// of the same instruction say is off; if they do not, each is, and nobody is blamed alone. Why a branch was taken is
-// asked in five cases: a panic that a comparison led to, a nil that the standard library answers, an error that was
-// made, a word that was written in earlier rounds and not in the last one, and one that was set anew in those.
+// What is proved is the way of the data. Where a value is computed of several, the one is followed
+// that earlier rounds of the same instruction say is off; if they do not, each is, and nobody is
+// blamed alone. Why a branch was taken is asked in five cases: a panic that a comparison led to, a
+// nil that the standard library answers, an error that was made, a word that was written in earlier
+// rounds and not in the last one, and one that was set anew in those.
 //
 // In the order of reading:
 //

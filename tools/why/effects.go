@@ -7,7 +7,8 @@ import (
 // A place is where a value is: a register, or memory.
 type place struct {
 	kind placeKind
-	reg  int    // 0 to 15: RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8 to R15; of XMM0 to XMM15 likewise
+	// 0 to 15: RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8 to R15; of XMM0 to XMM15 likewise
+	reg  int
 	addr uint64 // of memory
 	size uint64 // bytes
 }
@@ -62,7 +63,8 @@ const (
 	rdi
 )
 
-// regOf returns a general register's number and its width in bytes, and whether it is the second byte.
+// regOf returns a general register's number and its width in bytes, and whether it is the second
+// byte.
 func regOf(r x86asm.Reg) (n int, size uint64, high, ok bool) {
 	switch {
 	case r >= x86asm.AL && r <= x86asm.BL:
@@ -170,8 +172,10 @@ func (e *entry) effects(after *state) []effect {
 	switch in.Op {
 	case 0:
 		return nil
-	case x86asm.MOV, x86asm.MOVZX, x86asm.MOVSX, x86asm.MOVSXD, x86asm.MOVUPS, x86asm.MOVUPD, x86asm.MOVAPS, x86asm.MOVAPD,
-		x86asm.MOVDQU, x86asm.MOVDQA, x86asm.MOVQ, x86asm.MOVD, x86asm.MOVSD_XMM, x86asm.MOVSS, x86asm.MOVNTI, x86asm.MOVNTDQ,
+	case x86asm.MOV, x86asm.MOVZX, x86asm.MOVSX, x86asm.MOVSXD, x86asm.MOVUPS, x86asm.MOVUPD,
+		x86asm.MOVAPS, x86asm.MOVAPD,
+		x86asm.MOVDQU, x86asm.MOVDQA, x86asm.MOVQ, x86asm.MOVD, x86asm.MOVSD_XMM, x86asm.MOVSS,
+		x86asm.MOVNTI, x86asm.MOVNTDQ,
 		x86asm.MOVHPS, x86asm.MOVLPS, x86asm.MOVHPD, x86asm.MOVLPD, x86asm.MOVBE,
 		x86asm.VMOVDQA, x86asm.VMOVDQU, x86asm.VMOVNTDQ, x86asm.VMOVNTDQA:
 		return e.one(a, copied, b)
@@ -185,7 +189,8 @@ func (e *entry) effects(after *state) []effect {
 		}
 		return fx
 	case x86asm.PUSH:
-		f := effect{to: place{kind: inMemory, addr: e.gpr[rsp] - 8, size: 8}, how: copied, from: e.placesOf(a)}
+		f := effect{to: place{kind: inMemory, addr: e.gpr[rsp] - 8, size: 8}, how: copied,
+			from: e.placesOf(a)}
 		if imm, ok := a.(x86asm.Imm); ok {
 			f.how, f.value = constant, uint64(imm)
 		}
@@ -199,7 +204,8 @@ func (e *entry) effects(after *state) []effect {
 	case x86asm.PUSHFQ, x86asm.PUSHF:
 		return []effect{{to: place{kind: inMemory, addr: e.gpr[rsp] - 8, size: 8}, how: unknown}}
 	case x86asm.CALL:
-		return []effect{{to: place{kind: inMemory, addr: e.gpr[rsp] - 8, size: 8}, how: constant, value: e.pc + uint64(in.Len)}}
+		return []effect{{to: place{kind: inMemory, addr: e.gpr[rsp] - 8, size: 8}, how: constant,
+			value: e.pc + uint64(in.Len)}}
 	case x86asm.XCHG:
 		return append(e.one(a, copied, b), e.one(b, copied, a)...)
 	case x86asm.XADD:
@@ -209,22 +215,28 @@ func (e *entry) effects(after *state) []effect {
 			return e.one(a, copied, b)
 		}
 		return []effect{{to: register(rax), how: copied, from: e.placesOf(a)}}
-	case x86asm.XOR, x86asm.SUB, x86asm.PXOR, x86asm.XORPS, x86asm.XORPD, x86asm.PSUBB, x86asm.PSUBD, x86asm.PSUBQ:
+	case x86asm.XOR, x86asm.SUB, x86asm.PXOR, x86asm.XORPS, x86asm.XORPD, x86asm.PSUBB, x86asm.PSUBD,
+		x86asm.PSUBQ:
 		if a == b {
 			fx := e.one(a, constant)
 			return fx
 		}
 		return e.one(a, computed, a, b)
-	case x86asm.ADD, x86asm.ADC, x86asm.SBB, x86asm.AND, x86asm.OR, x86asm.SHL, x86asm.SHR, x86asm.SAR, x86asm.ROL, x86asm.ROR,
-		x86asm.RCL, x86asm.RCR, x86asm.BTS, x86asm.BTR, x86asm.BTC, x86asm.PADDB, x86asm.PADDD, x86asm.PADDQ, x86asm.POR, x86asm.PAND,
-		x86asm.ADDSD, x86asm.SUBSD, x86asm.MULSD, x86asm.DIVSD, x86asm.ADDSS, x86asm.SUBSS, x86asm.MULSS, x86asm.DIVSS, x86asm.PUNPCKLQDQ:
+	case x86asm.ADD, x86asm.ADC, x86asm.SBB, x86asm.AND, x86asm.OR, x86asm.SHL, x86asm.SHR, x86asm.SAR,
+		x86asm.ROL, x86asm.ROR,
+		x86asm.RCL, x86asm.RCR, x86asm.BTS, x86asm.BTR, x86asm.BTC, x86asm.PADDB, x86asm.PADDD,
+		x86asm.PADDQ, x86asm.POR, x86asm.PAND,
+		x86asm.ADDSD, x86asm.SUBSD, x86asm.MULSD, x86asm.DIVSD, x86asm.ADDSS, x86asm.SUBSS, x86asm.MULSS,
+		x86asm.DIVSS, x86asm.PUNPCKLQDQ:
 		return e.one(a, computed, a, b)
 	case x86asm.SHLD, x86asm.SHRD:
 		return e.one(a, computed, a, b, in.Args[2])
 	case x86asm.INC, x86asm.DEC, x86asm.NEG, x86asm.NOT, x86asm.BSWAP:
 		return e.one(a, computed, a)
-	case x86asm.BSF, x86asm.BSR, x86asm.TZCNT, x86asm.LZCNT, x86asm.POPCNT, x86asm.CVTSI2SD, x86asm.CVTTSD2SI, x86asm.CVTSI2SS,
-		x86asm.CVTTSS2SI, x86asm.CVTSS2SD, x86asm.CVTSD2SS, x86asm.PSHUFD, x86asm.MOVMSKPD, x86asm.PMOVMSKB:
+	case x86asm.BSF, x86asm.BSR, x86asm.TZCNT, x86asm.LZCNT, x86asm.POPCNT, x86asm.CVTSI2SD,
+		x86asm.CVTTSD2SI, x86asm.CVTSI2SS,
+		x86asm.CVTTSS2SI, x86asm.CVTSS2SD, x86asm.CVTSD2SS, x86asm.PSHUFD, x86asm.MOVMSKPD,
+		x86asm.PMOVMSKB:
 		return e.one(a, computed, b)
 	case x86asm.IMUL:
 		switch {
@@ -239,23 +251,28 @@ func (e *entry) effects(after *state) []effect {
 		if in.Op == x86asm.DIV || in.Op == x86asm.IDIV {
 			from = append(from, register(rdx))
 		}
-		return []effect{{to: register(rax), how: computed, from: from}, {to: register(rdx), how: computed, from: from}}
+		return []effect{{to: register(rax), how: computed, from: from},
+			{to: register(rdx), how: computed, from: from}}
 	case x86asm.CWD, x86asm.CDQ, x86asm.CQO:
 		return []effect{{to: register(rdx), how: computed, from: []place{register(rax)}}}
 	case x86asm.CBW, x86asm.CWDE, x86asm.CDQE:
 		return []effect{{to: register(rax), how: copied, from: []place{register(rax)}}}
 	case x86asm.STOSB, x86asm.STOSW, x86asm.STOSD, x86asm.STOSQ:
 		n := stringOps[in.Op]
-		return []effect{{to: place{kind: inMemory, addr: e.gpr[rdi], size: n}, how: copied, from: []place{register(rax)}}}
+		return []effect{{to: place{kind: inMemory, addr: e.gpr[rdi], size: n}, how: copied,
+			from: []place{register(rax)}}}
 	case x86asm.MOVSB, x86asm.MOVSW, x86asm.MOVSD, x86asm.MOVSQ:
 		n := stringOps[in.Op]
-		return []effect{{to: place{kind: inMemory, addr: e.gpr[rdi], size: n}, how: copied, from: []place{{kind: inMemory, addr: e.gpr[rsi], size: n}}}}
+		return []effect{{to: place{kind: inMemory, addr: e.gpr[rdi], size: n}, how: copied,
+			from: []place{{kind: inMemory, addr: e.gpr[rsi], size: n}}}}
 	case x86asm.IN:
 		return []effect{{to: register(rax), how: input, what: "an input port"}}
 	case x86asm.INSB, x86asm.INSD, x86asm.INSW:
-		return []effect{{to: place{kind: inMemory, addr: e.gpr[rdi], size: max(size, 1)}, how: input, what: "an input port"}}
+		return []effect{{to: place{kind: inMemory, addr: e.gpr[rdi], size: max(size, 1)}, how: input,
+			what: "an input port"}}
 	case x86asm.RDTSC, x86asm.RDTSCP:
-		return []effect{{to: register(rax), how: input, what: "the time stamp counter"}, {to: register(rdx), how: input, what: "the time stamp counter"}}
+		return []effect{{to: register(rax), how: input, what: "the time stamp counter"},
+			{to: register(rdx), how: input, what: "the time stamp counter"}}
 	case x86asm.CPUID:
 		var fx []effect
 		for _, r := range []int{rax, rbx, rcx, rdx} {
@@ -263,24 +280,29 @@ func (e *entry) effects(after *state) []effect {
 		}
 		return fx
 	case x86asm.RDMSR:
-		return []effect{{to: register(rax), how: input, what: "a model-specific register"}, {to: register(rdx), how: input, what: "a model-specific register"}}
+		return []effect{{to: register(rax), how: input, what: "a model-specific register"},
+			{to: register(rdx), how: input, what: "a model-specific register"}}
 	case x86asm.RDRAND:
 		fx := e.one(a, input)
 		for i := range fx {
 			fx[i].what = "RDRAND"
 		}
 		return fx
-	case x86asm.CMOVA, x86asm.CMOVAE, x86asm.CMOVB, x86asm.CMOVBE, x86asm.CMOVE, x86asm.CMOVG, x86asm.CMOVGE, x86asm.CMOVL, x86asm.CMOVLE,
-		x86asm.CMOVNE, x86asm.CMOVNO, x86asm.CMOVNP, x86asm.CMOVNS, x86asm.CMOVO, x86asm.CMOVP, x86asm.CMOVS:
+	case x86asm.CMOVA, x86asm.CMOVAE, x86asm.CMOVB, x86asm.CMOVBE, x86asm.CMOVE, x86asm.CMOVG,
+		x86asm.CMOVGE, x86asm.CMOVL, x86asm.CMOVLE,
+		x86asm.CMOVNE, x86asm.CMOVNO, x86asm.CMOVNP, x86asm.CMOVNS, x86asm.CMOVO, x86asm.CMOVP,
+		x86asm.CMOVS:
 		// Where it has not moved, the register is as it was.
 		if to := e.placesOf(a); len(to) == 1 && after != nil && after.gpr[to[0].reg] == e.gpr[to[0].reg] {
 			return nil
 		}
 		return e.one(a, copied, b)
-	case x86asm.SETA, x86asm.SETAE, x86asm.SETB, x86asm.SETBE, x86asm.SETE, x86asm.SETG, x86asm.SETGE, x86asm.SETL, x86asm.SETLE,
+	case x86asm.SETA, x86asm.SETAE, x86asm.SETB, x86asm.SETBE, x86asm.SETE, x86asm.SETG, x86asm.SETGE,
+		x86asm.SETL, x86asm.SETLE,
 		x86asm.SETNE, x86asm.SETNO, x86asm.SETNP, x86asm.SETNS, x86asm.SETO, x86asm.SETP, x86asm.SETS:
 		return e.one(a, computed)
-	case x86asm.CMP, x86asm.TEST, x86asm.BT, x86asm.UCOMISD, x86asm.COMISD, x86asm.UCOMISS, x86asm.COMISS, x86asm.NOP, x86asm.PREFETCHT0, x86asm.PREFETCHNTA:
+	case x86asm.CMP, x86asm.TEST, x86asm.BT, x86asm.UCOMISD, x86asm.COMISD, x86asm.UCOMISS,
+		x86asm.COMISS, x86asm.NOP, x86asm.PREFETCHT0, x86asm.PREFETCHNTA:
 		return nil
 	}
 	if _, jump := in.Args[0].(x86asm.Rel); jump {
@@ -289,7 +311,8 @@ func (e *entry) effects(after *state) []effect {
 	// Others: what has changed has been made here, in a way that is not known.
 	var fx []effect
 	if m, ok := a.(x86asm.Mem); ok {
-		fx = append(fx, effect{to: place{kind: inMemory, addr: e.addressOf(m, e.pc+uint64(in.Len)), size: max(uint64(in.MemBytes), 8)}, how: unknown})
+		fx = append(fx, effect{to: place{kind: inMemory, addr: e.addressOf(m, e.pc+uint64(in.Len)),
+			size: max(uint64(in.MemBytes), 8)}, how: unknown})
 	}
 	return append(fx, e.changed(after)...)
 }

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// An error that a program has died of is a value like others, but its first word, which is compared with nil, only says
-// which type it has. The story of an error is that of its second word: who made it. One that wraps another is read down to
-// the innermost one, and then it is asked why the code has come to where that was made: which comparison has decided it,
-// and who made what was compared.
+// An error that a program has died of is a value like others, but its first word, which is compared
+// with nil, only says which type it has. The story of an error is that of its second word: who made
+// it. One that wraps another is read down to the innermost one, and then it is asked why the code
+// has come to where that was made: which comparison has decided it, and who made what was compared.
 
 // errorTypes is what is known of the image's types that are errors.
 type errorTypes struct {
@@ -35,7 +35,8 @@ type anError struct {
 	word place  // where that is
 }
 
-// readErrors reads the types once: the linker has a symbol go:itab.TYPE,error for each that is made an error.
+// readErrors reads the types once: the linker has a symbol go:itab.TYPE,error for each that is made
+// an error.
 func (w *Why) readErrors() *errorTypes {
 	if w.errors != nil {
 		return w.errors
@@ -111,7 +112,8 @@ func (w *Why) unwrap(e anError) (all []anError) {
 	if e.data == 0 {
 		return nil
 	}
-	for _, f := range w.readErrors().fields[strings.ReplaceAll(strings.TrimPrefix(e.kind, "*"), "%2e", ".")] {
+	for _, f := range w.readErrors().fields[strings.ReplaceAll(strings.TrimPrefix(e.kind, "*"),
+		"%2e", ".")] {
 		if !f.slice {
 			add(e.data + f.off)
 			continue
@@ -139,8 +141,8 @@ func (w *Why) text(e anError) string {
 	return e.kind
 }
 
-// tellers are functions by which programs say an error and end, or fail: where they take their arguments, as the place
-// of the slice's pointer in Go's internal ABI; below 0: none.
+// tellers are functions by which programs say an error and end, or fail: where they take their
+// arguments, as the place of the slice's pointer in Go's internal ABI; below 0: none.
 var tellers = func() map[string]*int {
 	all := map[string]*int{}
 	for _, of := range []struct {
@@ -165,8 +167,8 @@ var tellers = func() map[string]*int {
 // abiOrder are the registers in which Go's internal ABI hands over words.
 var abiOrder = []int{rax, rbx, rcx, rdi, rsi, 8, 9, 10, 11}
 
-// ofError tells of a death that an error is about: one that the program has panicked with, or has given to a function
-// that says it. told is false if there is none.
+// ofError tells of a death that an error is about: one that the program has panicked with, or has
+// given to a function that says it. told is false if there is none.
 func (w *Why) ofError(ctx context.Context, s *Story, v *event) (told bool, err error) {
 	names := w.readErrors().names
 	switch first := tellers[v.function]; {
@@ -181,7 +183,8 @@ func (w *Why) ofError(ctx context.Context, s *Story, v *event) (told bool, err e
 			typ, _ := w.at.word(list + 16*i)
 			data, ok := w.at.word(list + 16*i + 8)
 			if kind := names[typ]; ok && kind != "" {
-				return true, w.errorStory(ctx, s, path, at, anError{kind, data, place{kind: inMemory, addr: list + 16*i + 8, size: 8}})
+				return true, w.errorStory(ctx, s, path, at,
+					anError{kind, data, place{kind: inMemory, addr: list + 16*i + 8, size: 8}})
 			}
 		}
 	case v.function == fnPanic && names[v.args[rax]] != "" && !w.stackOfRuntime(v):
@@ -189,14 +192,16 @@ func (w *Why) ofError(ctx context.Context, s *Story, v *event) (told bool, err e
 		if err != nil {
 			return false, err
 		}
-		return true, w.errorStory(ctx, s, path, len(path)-1, anError{names[v.args[rax]], v.args[rbx], register(rbx)})
+		return true, w.errorStory(ctx, s, path, len(path)-1,
+			anError{names[v.args[rax]], v.args[rbx], register(rbx)})
 	}
 	return false, nil
 }
 
-// comparedError tells of an error that was compared with nil. told is false if it was something else, or the error's other
-// word is not found.
-func (w *Why) comparedError(ctx context.Context, s *Story, path []entry, at int, from []place) (told bool, err error) {
+// comparedError tells of an error that was compared with nil. told is false if it was something
+// else, or the error's other word is not found.
+func (w *Why) comparedError(ctx context.Context, s *Story, path []entry, at int,
+	from []place) (told bool, err error) {
 	if len(from) == 0 {
 		return false, nil
 	}
@@ -223,8 +228,8 @@ func (w *Why) value(path []entry, at int, p place) uint64 {
 	return 0
 }
 
-// dataOf finds the second word of an interface whose first one is in a place: beside it in memory, or in the next
-// register of the ABI where a function has returned or begun.
+// dataOf finds the second word of an interface whose first one is in a place: beside it in memory,
+// or in the next register of the ABI where a function has returned or begun.
 func (w *Why) dataOf(path []entry, at int, p place) (int, place, bool) {
 	for range 16 {
 		if p.kind == inMemory && !path[at].inStack(p) {
@@ -269,7 +274,8 @@ func (w *Why) errorStory(ctx context.Context, s *Story, path []entry, at int, e 
 	what := "the error " + w.text(e)
 	ends := []anError{e}
 	for range 8 {
-		if last := ends[len(ends)-1]; last.kind == "*io/fs.PathError" && last.data != 0 && len(ends) == 1 {
+		if last := ends[len(ends)-1]; last.kind == "*io/fs.PathError" && last.data != 0 &&
+			len(ends) == 1 {
 			return w.ofPath(ctx, s, path, at, last, what)
 		}
 		var inner []anError
@@ -311,18 +317,24 @@ func (w *Why) errorStory(ctx context.Context, s *Story, path []entry, at int, e 
 }
 
 // ofPath is for an error about a file: what it came of is the file's name.
-func (w *Why) ofPath(ctx context.Context, s *Story, path []entry, at int, e anError, what string) error {
+func (w *Why) ofPath(ctx context.Context, s *Story, path []entry, at int, e anError,
+	what string) error {
 	name := place{kind: inMemory, addr: e.data + 16, size: 8} // fs.PathError: Op, Path, Err
 	p, n := w.value(path, at, name), uint64(0)
 	n, _ = w.at.word(name.addr + 8)
-	return w.followAs(ctx, s, path, at, name, fmt.Sprintf("%s about the file %.60q", what, w.at.bytes(p, n)))
+	return w.followAs(ctx, s, path, at, name, fmt.Sprintf("%s about the file %.60q", what,
+		w.at.bytes(p, n)))
 }
 
-// made adds a cause: who made an error. done is set if the story ends with it: of several errors one has its culprit.
-func (w *Why) made(ctx context.Context, s *Story, path []entry, at int, e anError, what string) (done bool, err error) {
+// made adds a cause: who made an error. done is set if the story ends with it: of several errors
+// one has its culprit.
+func (w *Why) made(ctx context.Context, s *Story, path []entry, at int, e anError,
+	what string) (done bool, err error) {
 	for i := range w.deaths {
-		if v := &w.deaths[i]; strings.HasPrefix(strings.TrimPrefix(e.kind, "*"), "runtime.") && v.function == fnPanic && v.args[rbx] == e.data && e.data != 0 && w.stackOfRuntime(v) {
-			s.Causes = append(s.Causes, Cause{What: what, End: "it was recovered from a panic", Hops: []Hop{}})
+		if v := &w.deaths[i]; strings.HasPrefix(strings.TrimPrefix(e.kind, "*"), "runtime.") &&
+			v.function == fnPanic && v.args[rbx] == e.data && e.data != 0 && w.stackOfRuntime(v) {
+			s.Causes = append(s.Causes, Cause{What: what, End: "it was recovered from a panic",
+				Hops: []Hop{}})
 			return true, w.of(ctx, s, v)
 		}
 	}
@@ -377,7 +389,8 @@ func (w *Why) made(ctx context.Context, s *Story, path []entry, at int, e anErro
 // variableOf names the package's variable that a step's place is in.
 func (w *Why) variableOf(text string) string {
 	var addr uint64
-	if _, err := fmt.Sscanf(text, "%v", &addr); err != nil || addr == 0 || !strings.HasPrefix(text, "0x") {
+	if _, err := fmt.Sscanf(text, "%v", &addr); err != nil || addr == 0 ||
+		!strings.HasPrefix(text, "0x") {
 		return ""
 	}
 	return w.Name(addr)

@@ -29,7 +29,8 @@ type entry struct {
 	pc    uint64
 	inst  x86asm.Inst // Op is 0 if it is not known
 	count uint64      // instructions before it
-	mem   uint64      // what its operand in memory holds, where that is not moved but computed with or compared
+	// what its operand in memory holds, where that is not moved but computed with or compared
+	mem uint64
 }
 
 // machine is one replay.
@@ -51,8 +52,8 @@ func (w *Why) start(ctx context.Context) (*machine, error) {
 	return &machine{Machine: m, ctx: ctx, insts: w.insts, funcStart: w.file.FuncStart}, nil
 }
 
-// A follower is a second replay that stays behind one which looks for something: when that has been found, the follower
-// stands in front of it, or is on its way there. The two run at the same time.
+// A follower is a second replay that stays behind one which looks for something: when that has been
+// found, the follower stands in front of it, or is on its way there. The two run at the same time.
 type follower struct {
 	m       *machine
 	targets chan uint64 // the latest one that it has not begun with
@@ -111,7 +112,8 @@ func (w *Why) drop() {
 	}
 }
 
-var gprNames = [16]string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"}
+var gprNames = [16]string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10",
+	"r11", "r12", "r13", "r14", "r15"}
 
 // now returns the state and the address of the next instruction.
 func (m *machine) now() (e entry, err error) {
@@ -188,7 +190,8 @@ func (m *machine) path(n uint64) ([]entry, error) {
 // moves reports whether an instruction only moves what is in memory, or does not read it.
 func moves(in *x86asm.Inst) bool {
 	op := in.Op.String()
-	return slices.ContainsFunc([]string{"MOV", "VMOV", "LEA", "NOP", "PREFETCH", "STOS", "PUSH", "POP"}, func(s string) bool {
+	return slices.ContainsFunc([]string{"MOV", "VMOV", "LEA", "NOP", "PREFETCH", "STOS", "PUSH",
+		"POP"}, func(s string) bool {
 		return strings.HasPrefix(op, s)
 	})
 }
@@ -233,7 +236,8 @@ func (m *machine) frameless(pc uint64) bool {
 // stack walks the frame pointers: addresses of code, the innermost first.
 func (m *machine) stack(e *entry, most int) []uint64 {
 	all := []uint64{e.pc}
-	// A function that has no frame of its own, or not yet, has its return address at SP; the frame pointer is its caller's.
+	// A function that has no frame of its own, or not yet, has its return address at SP; the frame
+	// pointer is its caller's.
 	if ra, ok := m.word(e.gpr[rsp]); ok && m.frameless(e.pc) {
 		if _, ok = m.funcStart(ra); ok {
 			all = append(all, ra)
@@ -267,10 +271,11 @@ type hit struct {
 	goroutine int64
 }
 
-// writes runs until n instructions have been run, and returns the writes to a place on the way; of more
-// than most of them the last ones. goid names the goroutine that runs; nil: stacks are not asked for. The word's
-// value in the end is in end. A follower is told of each; there may be none.
-func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64, f *follower) (hits []hit, end uint64, err error) {
+// writes runs until n instructions have been run, and returns the writes to a place on the way; of
+// more than most of them the last ones. goid names the goroutine that runs; nil: stacks are not
+// asked for. The word's value in the end is in end. A follower is told of each; there may be none.
+func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64,
+	f *follower) (hits []hit, end uint64, err error) {
 	lo := p.addr &^ (p.size - 1)
 	if p.size&(p.size-1) != 0 || p.size > 8 {
 		return nil, 0, fmt.Errorf("%d bytes at %#x cannot be watched", p.size, p.addr)
@@ -311,7 +316,8 @@ func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64, f
 		// At a stop without a watchpoint there may have been a write only at n, where the stub names the
 		// end of the run instead; at the recording's end there was none.
 		watched := strings.Contains(m.Reason(), "watch")
-		if !watched && at != n || !m.mayWrite(&h.at, place{kind: inMemory, addr: lo, size: p.size}, end != before && at != n) {
+		if !watched && at != n || !m.mayWrite(&h.at, place{kind: inMemory, addr: lo, size: p.size},
+			end != before && at != n) {
 			before = end
 			if at == n {
 				break
@@ -336,9 +342,11 @@ func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64, f
 	return hits, end, m.Unwatch(lo, p.size)
 }
 
-// over reports whether an error says that the replay is at its end. QEMU, which ends with its log, may be gone when it is
-// asked where it stands.
-func over(err error) bool { return errors.Is(err, memory.ErrEnded) || errors.Is(err, qemu.ErrMonitor) }
+// over reports whether an error says that the replay is at its end. QEMU, which ends with its log,
+// may be gone when it is asked where it stands.
+func over(err error) bool {
+	return errors.Is(err, memory.ErrEnded) || errors.Is(err, qemu.ErrMonitor)
+}
 
 // forEver is behind each recording's end, in instructions.
 const forEver = 1<<63 - 1
@@ -347,10 +355,12 @@ func mask(size uint64) uint64 { return 1<<(8*size-1)<<1 - 1 }
 
 // stringOps are the string instructions that write to memory, and how many bytes at a time.
 var stringOps = map[x86asm.Op]uint64{
-	x86asm.STOSB: 1, x86asm.STOSW: 2, x86asm.STOSD: 4, x86asm.STOSQ: 8, x86asm.MOVSB: 1, x86asm.MOVSW: 2, x86asm.MOVSD: 4, x86asm.MOVSQ: 8,
+	x86asm.STOSB: 1, x86asm.STOSW: 2, x86asm.STOSD: 4, x86asm.STOSQ: 8, x86asm.MOVSB: 1,
+	x86asm.MOVSW: 2, x86asm.MOVSD: 4, x86asm.MOVSQ: 8,
 }
 
-// wrote returns where an instruction that does not name it in its operands has written to memory; e is the state behind.
+// wrote returns where an instruction that does not name it in its operands has written to memory; e
+// is the state behind.
 func (e *entry) wrote(in *x86asm.Inst) (p place, ok bool) {
 	switch n := stringOps[in.Op]; {
 	case in.Op == x86asm.PUSH, in.Op == x86asm.PUSHFQ, in.Op == x86asm.CALL:
@@ -363,9 +373,9 @@ func (e *entry) wrote(in *x86asm.Inst) (p place, ok bool) {
 	return p, false
 }
 
-// mayWrite reports whether the instruction in front of the one at after may have written the place. QEMU 7.2
-// stops at other stores into a page with a watchpoint, too. One that cannot be decoded has written if the word has
-// changed.
+// mayWrite reports whether the instruction in front of the one at after may have written the place.
+// QEMU 7.2 stops at other stores into a page with a watchpoint, too. One that cannot be decoded has
+// written if the word has changed.
 func (m *machine) mayWrite(after *entry, p place, changed bool) bool {
 	start, ok := m.funcStart(after.pc)
 	if !ok || after.pc-start > 1<<16 {
@@ -398,7 +408,8 @@ func (m *machine) mayWrite(after *entry, p place, changed bool) bool {
 		if in.MemBytes == 0 && changed {
 			return true
 		}
-		return place{kind: inMemory, addr: after.addressOf(mem, pc), size: uint64(max(in.MemBytes, 1))}.overlaps(p)
+		return place{kind: inMemory, addr: after.addressOf(mem, pc),
+			size: uint64(max(in.MemBytes, 1))}.overlaps(p)
 	}
 	return true
 }

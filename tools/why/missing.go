@@ -14,16 +14,19 @@ import (
 	"github.com/zeroframe/zeroframe/tools/memory"
 )
 
-// Three values come from nowhere: of a key that a map has not got, of a channel that is closed, and of a word that nobody
-// has written. Who has deleted the key, closed the channel or allocated the word has made them so.
+// Three values come from nowhere: of a key that a map has not got, of a channel that is closed, and
+// of a word that nobody has written. Who has deleted the key, closed the channel or allocated the
+// word has made them so.
 
 // zeroValue is what the runtime answers with where a map has not got the key.
 const zeroValue = "runtime.zeroVal"
 
-// How the runtime's functions for maps take a key: by its bytes in a register, as a string, or by its address.
+// How the runtime's functions for maps take a key: by its bytes in a register, as a string, or by
+// its address.
 var mapKinds = map[string]uint64{"": 0, "_fast32": 4, "_fast64": 8, "_faststr": 16}
 
-// mapFunctions are the entries of some of them, each with its kind; several in one image are of one kind.
+// mapFunctions are the entries of some of them, each with its kind; several in one image are of one
+// kind.
 func (w *Why) mapFunctions(names ...string) map[uint64]string {
 	all := map[uint64]string{}
 	for _, name := range names {
@@ -36,7 +39,8 @@ func (w *Why) mapFunctions(names ...string) map[uint64]string {
 	return all
 }
 
-// keyOf reads the key that a function for maps was called with, at its start; nil if it cannot be read.
+// keyOf reads the key that a function for maps was called with, at its start; nil if it cannot be
+// read.
 func (w *Why) keyOf(m *machine, e *entry, kind string) []byte {
 	switch kind {
 	case "_fast32", "_fast64":
@@ -69,9 +73,10 @@ func (m *machine) bytes(addr, n uint64) []byte {
 	return b
 }
 
-// deleted finds who has taken away the key that the latest look-up in front of path[at] has not found. No hops: that
-// cannot be told.
-func (w *Why) deleted(ctx context.Context, path []entry, at int) (hops []Hop, end string, err error) {
+// deleted finds who has taken away the key that the latest look-up in front of path[at] has not
+// found. No hops: that cannot be told.
+func (w *Why) deleted(ctx context.Context, path []entry,
+	at int) (hops []Hop, end string, err error) {
 	lookups := w.mapFunctions("runtime.mapaccess1", "runtime.mapaccess2")
 	kind, ok := "", false
 	for at--; at >= 0; at-- {
@@ -91,9 +96,10 @@ func (w *Why) deleted(ctx context.Context, path []entry, at int) (hops []Hop, en
 
 	w.say("who deleted the key from the map at %#x last, before instruction %d", table, before)
 	deletes, clears := w.mapFunctions("runtime.mapdelete"), w.entry("runtime.mapclear")
-	last, err := w.lastCall(ctx, before, append(keys(deletes), clears), func(m *machine, e *entry) bool {
-		return e.gpr[rbx] == table && (e.pc == clears || bytes.Equal(w.keyOf(m, e, deletes[e.pc]), key))
-	})
+	last, err := w.lastCall(ctx, before, append(keys(deletes), clears),
+		func(m *machine, e *entry) bool {
+			return e.gpr[rbx] == table && (e.pc == clears || bytes.Equal(w.keyOf(m, e, deletes[e.pc]), key))
+		})
 	if err != nil {
 		return nil, "", err
 	}
@@ -119,25 +125,28 @@ func (w *Why) deleted(ctx context.Context, path []entry, at int) (hops []Hop, en
 	return []Hop{h}, "the map had the key until then", nil
 }
 
-// neverPut is for a key that nobody has deleted from the map that was looked into: another map had it, whose place this
-// one has taken; or nobody has ever put it in.
-func (w *Why) neverPut(ctx context.Context, lookup entry, kind string, key []byte) (hops []Hop, end string, err error) {
+// neverPut is for a key that nobody has deleted from the map that was looked into: another map had
+// it, whose place this one has taken; or nobody has ever put it in.
+func (w *Why) neverPut(ctx context.Context, lookup entry, kind string,
+	key []byte) (hops []Hop, end string, err error) {
 	if w.Begins > 0 {
 		return nil, "", nil
 	}
 	puts, clones := w.mapFunctions("runtime.mapassign"), w.entry("maps.clone")
-	puts[w.entry("runtime.mapassign_fast64ptr")], puts[w.entry("runtime.mapassign_fast32ptr")] = "_fast64", "_fast32"
+	puts[w.entry("runtime.mapassign_fast64ptr")], puts[w.entry(
+		"runtime.mapassign_fast32ptr")] = "_fast64", "_fast32"
 	var into uint64 // the map that had it; 1: that is in doubt
-	last, err := w.lastCall(ctx, lookup.count, append(keys(puts), clones), func(m *machine, e *entry) bool {
-		if e.pc == clones {
-			into = 1
-		} else if e.gpr[rax] == lookup.gpr[rax] && bytes.Equal(w.keyOf(m, e, puts[e.pc]), key) {
-			into = e.gpr[rbx]
-		} else {
-			return false
-		}
-		return true
-	})
+	last, err := w.lastCall(ctx, lookup.count, append(keys(puts), clones),
+		func(m *machine, e *entry) bool {
+			if e.pc == clones {
+				into = 1
+			} else if e.gpr[rax] == lookup.gpr[rax] && bytes.Equal(w.keyOf(m, e, puts[e.pc]), key) {
+				into = e.gpr[rbx]
+			} else {
+				return false
+			}
+			return true
+		})
 	if err != nil || last != 0 && (into == 1 || into == lookup.gpr[rbx]) {
 		return nil, "", err
 	}
@@ -166,12 +175,14 @@ func keyText(kind string, key []byte) string {
 	return fmt.Sprint(n)
 }
 
-// missed is for a false or a zero that the standard library has answered at path[at], in a step of the program, or that the
-// program has made itself: if that was a look-up in a map, or because of one, who has taken the key away. No hops: it was
-// something else, or that cannot be told.
-func (w *Why) missed(ctx context.Context, path []entry, at int, h *Hop) (hops []Hop, end string, err error) {
+// missed is for a false or a zero that the standard library has answered at path[at], in a step of
+// the program, or that the program has made itself: if that was a look-up in a map, or because of
+// one, who has taken the key away. No hops: it was something else, or that cannot be told.
+func (w *Why) missed(ctx context.Context, path []entry, at int,
+	h *Hop) (hops []Hop, end string, err error) {
 	switch {
-	case strings.HasPrefix(h.By, "runtime.mapaccess2"), strings.HasPrefix(h.By, "internal/runtime/maps."):
+	case strings.HasPrefix(h.By, "runtime.mapaccess2"),
+		strings.HasPrefix(h.By, "internal/runtime/maps."):
 		return w.deleted(ctx, path, at)
 	case strings.HasPrefix(h.By, "internal/sync.(*HashTrieMap["):
 		return w.deletedSync(ctx, path, at)
@@ -183,10 +194,12 @@ func (w *Why) missed(ctx context.Context, path []entry, at int, h *Hop) (hops []
 	return nil, "", nil
 }
 
-// vain reports whether path[test] asks whether a map had the key that was looked up right before, and a branch follows.
+// vain reports whether path[test] asks whether a map had the key that was looked up right before,
+// and a branch follows.
 func (w *Why) vain(path []entry, test int) bool {
 	in := &path[test].inst
-	if in.Op != x86asm.TEST || in.Args[0] != x86asm.BL || in.Args[1] != x86asm.BL || path[test+1].inst.Op.String()[0] != 'J' {
+	if in.Op != x86asm.TEST || in.Args[0] != x86asm.BL || in.Args[1] != x86asm.BL ||
+		path[test+1].inst.Op.String()[0] != 'J' {
 		return false
 	}
 	for i := test - 1; i >= max(0, test-6); i-- { // the value may be taken before
@@ -201,13 +214,16 @@ func (w *Why) vain(path []entry, test int) bool {
 // trie are the methods of the map behind sync.Map, by their names.
 func (w *Why) trie(names ...string) (all []uint64) {
 	for _, n := range names {
-		all = append(all, w.entry("internal/sync.(*HashTrieMap[go.shape.interface {},go.shape.interface {}])."+n))
+		all = append(all,
+			w.entry("internal/sync.(*HashTrieMap[go.shape.interface {},go.shape.interface {}])."+n))
 	}
 	return all
 }
 
-// deletedSync is deleted for a sync.Map: its methods take the map, a dictionary, and the key as an interface.
-func (w *Why) deletedSync(ctx context.Context, path []entry, at int) (hops []Hop, end string, err error) {
+// deletedSync is deleted for a sync.Map: its methods take the map, a dictionary, and the key as an
+// interface.
+func (w *Why) deletedSync(ctx context.Context, path []entry,
+	at int) (hops []Hop, end string, err error) {
 	load := w.trie("Load")[0]
 	for at--; at >= 0 && path[at].pc != load; at-- {
 	}
@@ -220,14 +236,17 @@ func (w *Why) deletedSync(ctx context.Context, path []entry, at int) (hops []Hop
 		return nil, "", nil
 	}
 	same := func(m *machine, e *entry) bool {
-		return e.gpr[rax] == lookup.gpr[rax] && e.gpr[rcx] == lookup.gpr[rcx] && bytes.Equal(w.keyOfAny(m, e.gpr[rcx], e.gpr[rdi]), key)
+		return e.gpr[rax] == lookup.gpr[rax] && e.gpr[rcx] == lookup.gpr[rcx] &&
+			bytes.Equal(w.keyOfAny(m, e.gpr[rcx], e.gpr[rdi]), key)
 	}
 	clear := w.trie("Clear")[0]
 	puts := w.trie("LoadOrStore", "Swap", "CompareAndSwap")
-	w.say("who deleted the key from the sync.Map at %#x last, before instruction %d", lookup.gpr[rax], lookup.count)
+	w.say("who deleted the key from the sync.Map at %#x last, before instruction %d", lookup.gpr[rax],
+		lookup.count)
 	had := false // the key was put in before
 	last, gone := uint64(0), uint64(0)
-	_, err = w.lastCall(ctx, lookup.count, append(append(w.trie("LoadAndDelete", "Delete", "CompareAndDelete"), clear), puts...), func(m *machine, e *entry) bool {
+	_, err = w.lastCall(ctx, lookup.count, append(append(w.trie("LoadAndDelete", "Delete",
+		"CompareAndDelete"), clear), puts...), func(m *machine, e *entry) bool {
 		switch {
 		case e.pc == clear && e.gpr[rax] != lookup.gpr[rax], e.pc != clear && !same(m, e):
 			return false
@@ -288,21 +307,24 @@ func (w *Why) zeroed(path []entry, i int) bool {
 			return false
 		}
 		i = call
-		if c := w.file.Lookup(path[i].pc, false); len(c) > 0 && strings.HasPrefix(c[len(c)-1].Function, "runtime.mallocgc") {
+		if c := w.file.Lookup(path[i].pc, false); len(c) > 0 &&
+			strings.HasPrefix(c[len(c)-1].Function, "runtime.mallocgc") {
 			return true
 		}
 	}
 	return false
 }
 
-// lastCall replays up to an instruction, and returns before which one a function was entered last where is is true; 0
-// if it never was.
-func (w *Why) lastCall(ctx context.Context, before uint64, functions []uint64, is func(*machine, *entry) bool) (last uint64, err error) {
+// lastCall replays up to an instruction, and returns before which one a function was entered last
+// where is is true; 0 if it never was.
+func (w *Why) lastCall(ctx context.Context, before uint64, functions []uint64,
+	is func(*machine, *entry) bool) (last uint64, err error) {
 	return w.lastCallSince(ctx, 0, before, functions, is)
 }
 
 // lastCallSince is lastCall for the calls from an instruction on.
-func (w *Why) lastCallSince(ctx context.Context, from, before uint64, functions []uint64, is func(*machine, *entry) bool) (last uint64, err error) {
+func (w *Why) lastCallSince(ctx context.Context, from, before uint64, functions []uint64,
+	is func(*machine, *entry) bool) (last uint64, err error) {
 	m, f, err := w.followed(ctx)
 	if err != nil {
 		return 0, err
@@ -353,8 +375,8 @@ func keys(m map[uint64]string) (all []uint64) {
 	return all
 }
 
-// closed is for memory that path[i] has cleared, since a channel that was received from is closed: the word that says
-// so, and the instruction in front of which it has done so.
+// closed is for memory that path[i] has cleared, since a channel that was received from is closed:
+// the word that says so, and the instruction in front of which it has done so.
 func (w *Why) closed(path []entry, i int) (at int, p place, ok bool) {
 	if start, _ := w.file.FuncStart(path[i].pc); start != w.memclr {
 		return 0, p, false
@@ -379,7 +401,8 @@ func (w *Why) closed(path []entry, i int) (at int, p place, ok bool) {
 				channel = path[at].gpr[rax]
 			}
 		case "runtime.selectgo":
-			// selectgo(cases, order, pc, sends, receives, block): a case is a channel, and where its value goes.
+			// selectgo(cases, order, pc, sends, receives, block): a case is a channel, and where its value
+			// goes.
 			if at = w.last(path[:k], w.entry(name)); at >= 0 {
 				for n := range min(path[at].gpr[rdi]+path[at].gpr[rsi], 1<<16) {
 					if elem, _ := w.at.word(path[at].gpr[rax] + 16*n + 8); elem == to {
@@ -390,22 +413,27 @@ func (w *Why) closed(path []entry, i int) (at int, p place, ok bool) {
 		default:
 			continue
 		}
-		return at, place{kind: inMemory, addr: channel + uint64(w.fields["runtime.hchan.closed"]), size: 4}, channel != 0
+		return at, place{kind: inMemory, addr: channel + uint64(w.fields["runtime.hchan.closed"]),
+			size: 4}, channel != 0
 	}
 }
 
-// allocated is for a word of zeros that path[at] has read by a pointer and nothing has written: who has allocated it.
-func (w *Why) allocated(ctx context.Context, path []entry, at int, p place) (h Hop, ok bool, err error) {
+// allocated is for a word of zeros that path[at] has read by a pointer and nothing has written: who
+// has allocated it.
+func (w *Why) allocated(ctx context.Context, path []entry, at int,
+	p place) (h Hop, ok bool, err error) {
 	if v, ok := w.at.word(p.addr); !ok || v&mask(min(p.size, 8)) != 0 || p.kind != inMemory {
 		return h, false, nil
 	}
 	for _, a := range path[at].inst.Args {
 		m, isMemory := a.(x86asm.Mem)
-		if from := addressPlaces(a); isMemory && len(from) > 0 && m.Base != x86asm.RSP && m.Base != x86asm.RBP {
+		if from := addressPlaces(a); isMemory && len(from) > 0 && m.Base != x86asm.RSP &&
+			m.Base != x86asm.RBP {
 			hops, _, err := w.chain(ctx, new(Story), path, at, from[0], func(h *Hop) bool {
 				return h.Own && strings.HasPrefix(h.By, "runtime.mallocgc") && p.addr-h.Value < 1<<16
 			})
-			if n := len(hops); n > 0 && strings.HasPrefix(hops[n-1].By, "runtime.mallocgc") && hops[n-1].Own {
+			if n := len(hops); n > 0 && strings.HasPrefix(hops[n-1].By, "runtime.mallocgc") &&
+				hops[n-1].Own {
 				h = hops[n-1]
 				h.How, h.Place, h.Value, h.Store = "never", p.String(), 0, true
 				return h, true, nil

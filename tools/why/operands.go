@@ -11,12 +11,14 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// A value that was made of several others is wrong because one of them is. Which one, the recording may tell: the
-// same instruction was run before, in rounds that the machine survived. An operand that has a value as in those is
-// cleared; one that has a value as never before is suspected, if the death would not have come with its earlier value.
-// Where that names none, or several, each is followed, and nobody is blamed alone.
+// A value that was made of several others is wrong because one of them is. Which one, the recording
+// may tell: the same instruction was run before, in rounds that the machine survived. An operand
+// that has a value as in those is cleared; one that has a value as never before is suspected, if
+// the death would not have come with its earlier value. Where that names none, or several, each is
+// followed, and nobody is blamed alone.
 
-// mostRoundsSeen bounds how many earlier rounds of an instruction are looked at, mostForks how many ways are followed.
+// mostRoundsSeen bounds how many earlier rounds of an instruction are looked at, mostForks how many
+// ways are followed.
 const (
 	mostRoundsSeen = 2000
 	mostForks      = 6
@@ -25,7 +27,8 @@ const (
 // roundReach is how many instructions back earlier rounds are looked for where there are too many.
 const roundReach = 3_000_000
 
-// A verdict reports whether the death would not have come about if the value that is followed had been v.
+// A verdict reports whether the death would not have come about if the value that is followed had
+// been v.
 type verdict func(v uint64) bool
 
 // A fork is an operand whose way is still to be followed.
@@ -49,7 +52,8 @@ func (w *Why) valueAt(path []entry, i int, p place) (v uint64, ok bool) {
 		return e.vector[p.reg] & m, p.addr == 0
 	}
 	for _, a := range e.inst.Args {
-		if mem, is := a.(x86asm.Mem); is && e.addressOf(mem, e.pc+uint64(e.inst.Len)) == p.addr && !moves(&e.inst) {
+		if mem, is := a.(x86asm.Mem); is && e.addressOf(mem, e.pc+uint64(e.inst.Len)) == p.addr &&
+			!moves(&e.inst) {
 			return e.mem & m, true
 		}
 	}
@@ -81,7 +85,8 @@ func (w *Why) madeOf(e *entry) (p place) {
 	return p
 }
 
-// open leaves out what cannot be to blame: the stack's registers, and an operand that is there twice.
+// open leaves out what cannot be to blame: the stack's registers, and an operand that is there
+// twice.
 func open(from []place) (all []place) {
 	for _, q := range from {
 		if q != register(rsp) && q != register(rbp) && !slices.Contains(all, q) {
@@ -91,9 +96,10 @@ func open(from []place) (all []place) {
 	return all
 }
 
-// rounds returns what the operands of the instruction at e held each time that it was run before, the earliest first;
-// of very many the last ones. operands finds them in a state.
-func (w *Why) rounds(ctx context.Context, e *entry, operands func(*entry) []place) (all [][]uint64, err error) {
+// rounds returns what the operands of the instruction at e held each time that it was run before,
+// the earliest first; of very many the last ones. operands finds them in a state.
+func (w *Why) rounds(ctx context.Context, e *entry,
+	operands func(*entry) []place) (all [][]uint64, err error) {
 	for _, reach := range []uint64{e.count, roundReach, roundReach / 100} {
 		w.say("what %#x held in earlier rounds, before instruction %d", e.pc, e.count)
 		m, err := w.start(ctx)
@@ -115,7 +121,8 @@ func (w *Why) rounds(ctx context.Context, e *entry, operands func(*entry) []plac
 	return all, nil
 }
 
-func (m *machine) rounds(from uint64, e *entry, operands func(*entry) []place) (all [][]uint64, err error) {
+func (m *machine) rounds(from uint64, e *entry,
+	operands func(*entry) []place) (all [][]uint64, err error) {
 	if err = m.To(from); err == nil {
 		err = m.Break(e.pc)
 	}
@@ -155,8 +162,9 @@ func (m *machine) rounds(from uint64, e *entry, operands func(*entry) []place) (
 	return all, err
 }
 
-// suspect returns which of the operands is off, -1 if that cannot be told, by what they held in earlier rounds. heals
-// reports whether the death would not have come if operand j had been v; known is false where that is not known.
+// suspect returns which of the operands is off, -1 if that cannot be told, by what they held in
+// earlier rounds. heals reports whether the death would not have come if operand j had been v;
+// known is false where that is not known.
 func suspect(bad []uint64, rounds [][]uint64, heals func(j int, v uint64) (ok, known bool)) int {
 	if len(rounds) == 0 {
 		return -1
@@ -187,7 +195,8 @@ func suspect(bad []uint64, rounds [][]uint64, heals func(j int, v uint64) (ok, k
 	return healing[0]
 }
 
-// counts reports whether an operand has only gone on as it went before: a loop's counter is no surprise.
+// counts reports whether an operand has only gone on as it went before: a loop's counter is no
+// surprise.
 func counts(bad []uint64, rounds [][]uint64, j int) bool {
 	n := len(rounds)
 	if n < 2 {
@@ -197,9 +206,10 @@ func counts(bad []uint64, rounds [][]uint64, j int) bool {
 	return step != 0 && bad[j]-rounds[n-1][j] == step
 }
 
-// choose returns which of the operands of path[i] to follow, -1 for each. What is stored by the program counts as made
-// there, unless earlier rounds say that it is not.
-func (w *Why) choose(ctx context.Context, path []entry, i int, from []place, heals verdict, stored bool) (j int, err error) {
+// choose returns which of the operands of path[i] to follow, -1 for each. What is stored by the
+// program counts as made there, unless earlier rounds say that it is not.
+func (w *Why) choose(ctx context.Context, path []entry, i int, from []place, heals verdict,
+	stored bool) (j int, err error) {
 	e := &path[i]
 	var bad []uint64
 	for _, q := range from {
@@ -217,7 +227,8 @@ func (w *Why) choose(ctx context.Context, path []entry, i int, from []place, hea
 	if err != nil {
 		return -1, err
 	}
-	if j = suspect(bad, rounds, with); j >= 0 || stored || len(rounds) > 0 || len(from) != 2 || e.inst.Op == x86asm.SUB {
+	if j = suspect(bad, rounds, with); j >= 0 || stored || len(rounds) > 0 || len(from) != 2 ||
+		e.inst.Op == x86asm.SUB {
 		return j, nil
 	}
 	// One that is too much by itself.
@@ -234,9 +245,10 @@ func (w *Why) choose(ctx context.Context, path []entry, i int, from []place, hea
 	return alone, nil
 }
 
-// remade is what the instruction at path[i] would have made if operand j had been v; known is false for those of which
-// that is not computed here.
-func (w *Why) remade(path []entry, i int, from []place, bad []uint64, j int, v uint64) (made uint64, known bool) {
+// remade is what the instruction at path[i] would have made if operand j had been v; known is false
+// for those of which that is not computed here.
+func (w *Why) remade(path []entry, i int, from []place, bad []uint64, j int,
+	v uint64) (made uint64, known bool) {
 	e := &path[i]
 	size := from[j].size
 	a := func(k int) uint64 { // what an operand holds then
@@ -255,7 +267,8 @@ func (w *Why) remade(path []entry, i int, from []place, bad []uint64, j int, v u
 			break
 		}
 	}
-	if _, imm := e.inst.Args[1].(x86asm.Imm); len(from) == 1 && e.inst.Args[1] != nil && !imm && e.inst.Op != x86asm.LEA {
+	if _, imm := e.inst.Args[1].(x86asm.Imm); len(from) == 1 && e.inst.Args[1] != nil && !imm &&
+		e.inst.Op != x86asm.LEA {
 		return 0, false // it is there twice
 	}
 	switch e.inst.Op {
@@ -297,7 +310,8 @@ func (w *Why) remade(path []entry, i int, from []place, bad []uint64, j int, v u
 	return v & mask(min(size, 8)), true
 }
 
-// onOperand makes of the verdict on what the instruction at path[i] has made one on an operand; nil if that is not known.
+// onOperand makes of the verdict on what the instruction at path[i] has made one on an operand; nil
+// if that is not known.
 func (w *Why) onOperand(path []entry, i int, from []place, j int, heals verdict) verdict {
 	var bad []uint64
 	for _, q := range from {
@@ -316,8 +330,8 @@ func (w *Why) onOperand(path []entry, i int, from []place, j int, heals verdict)
 	}
 }
 
-// branch returns a verdict on each operand of a comparison: whether the way that was taken behind it would have been
-// another one. nil if that is not known.
+// branch returns a verdict on each operand of a comparison: whether the way that was taken behind
+// it would have been another one. nil if that is not known.
 func (w *Why) branch(path []entry, compare int) func(j int, v uint64) bool {
 	e := &path[compare]
 	jump := compare + 1
@@ -364,7 +378,8 @@ func (w *Why) branch(path []entry, compare int) func(j int, v uint64) bool {
 	}
 }
 
-// holds reports whether a conditional jump is taken behind the comparison of two numbers of size bytes.
+// holds reports whether a conditional jump is taken behind the comparison of two numbers of size
+// bytes.
 func holds(op x86asm.Op, a, b, size uint64) (is, known bool) {
 	a, b = a&mask(size), b&mask(size)
 	shift := 64 - 8*int(size)
@@ -402,7 +417,8 @@ func moved(in *x86asm.Inst, v uint64, source place) uint64 {
 	return v & mask(min(source.size, 8))
 }
 
-// verdicts are those on the places that path[at] was about: a comparison, or an access to memory by a bad address.
+// verdicts are those on the places that path[at] was about: a comparison, or an access to memory by
+// a bad address.
 func (w *Why) verdicts(path []entry, at int, from []place) []verdict {
 	all := make([]verdict, len(from))
 	e := &path[at]
@@ -425,9 +441,11 @@ func (w *Why) verdicts(path []entry, at int, from []place) []verdict {
 	return all
 }
 
-// pick returns which of the two places that a comparison was about is off, if earlier rounds tell, and says what they
-// tell of the other. A bound that has grown in earlier rounds, and now has not, may be the one: then it sets s.Open.
-func (w *Why) pick(ctx context.Context, s *Story, path []entry, at int, from []place, heals []verdict) (j int, said string, err error) {
+// pick returns which of the two places that a comparison was about is off, if earlier rounds tell,
+// and says what they tell of the other. A bound that has grown in earlier rounds, and now has not,
+// may be the one: then it sets s.Open.
+func (w *Why) pick(ctx context.Context, s *Story, path []entry, at int, from []place,
+	heals []verdict) (j int, said string, err error) {
 	if len(from) != 2 || heals[0] == nil || heals[1] == nil {
 		return -1, "", nil
 	}
@@ -446,19 +464,25 @@ func (w *Why) pick(ctx context.Context, s *Story, path []entry, at int, from []p
 	if j = alone(bad, heals); j >= 0 {
 		return j, "", nil
 	}
-	if j = suspect(bad, rounds, func(j int, v uint64) (ok, known bool) { return heals[j](v), true }); j < 0 {
+	if j = suspect(bad, rounds, func(j int, v uint64) (ok, known bool) {
+		return heals[j](v),
+			true
+	}); j < 0 {
 		s.either = strings.HasSuffix(s.Death, "out of range") && neitherCleared(rounds, heals)
 		return j, "", nil
 	}
 	other, last := from[1-j], rounds[len(rounds)-1]
 	if stale(bad, rounds, 1-j) {
-		s.Open = fmt.Sprintf(cannotTell+"in earlier rounds %s was changed, too, and now it holds %#x as before: what has left it so may be to blame", other, bad[1-j])
+		s.Open = fmt.Sprintf(
+			cannotTell+"in earlier rounds %s was changed, too, and now it holds %#x as before: what has left it so may be to blame", other, bad[1-j])
 	}
-	return j, fmt.Sprintf("; it was %#x in the round before, of %d, and %s holds %#x", last[j], len(rounds), other, bad[1-j]), nil
+	return j, fmt.Sprintf("; it was %#x in the round before, of %d, and %s holds %#x", last[j],
+		len(rounds), other, bad[1-j]), nil
 }
 
-// alone returns which of the two numbers of a comparison is off whatever the other had been, -1 for none: an index that
-// is less than 0 is in no table. The other has been told by its sign, which no bound has.
+// alone returns which of the two numbers of a comparison is off whatever the other had been, -1 for
+// none: an index that is less than 0 is in no table. The other has been told by its sign, which no
+// bound has.
 func alone(bad []uint64, heals []verdict) int {
 	for j, v := range bad {
 		if int64(v) < 0 && int64(bad[1-j]) >= 0 && !heals[1-j](0) && !heals[1-j](math.MaxInt64) {
@@ -468,18 +492,21 @@ func alone(bad []uint64, heals []verdict) int {
 	return -1
 }
 
-// neitherCleared reports whether earlier rounds leave it open which of the two numbers is off: there are none, or each
-// of the two has had a value in one of them with which the death would not have come.
+// neitherCleared reports whether earlier rounds leave it open which of the two numbers is off:
+// there are none, or each of the two has had a value in one of them with which the death would not
+// have come.
 func neitherCleared(rounds [][]uint64, heals []verdict) bool {
 	for j := range heals {
-		if len(rounds) > 0 && !slices.ContainsFunc(rounds, func(r []uint64) bool { return j < len(r) && heals[j](r[j]) }) {
+		if len(rounds) > 0 && !slices.ContainsFunc(rounds,
+			func(r []uint64) bool { return j < len(r) && heals[j](r[j]) }) {
 			return false
 		}
 	}
 	return true
 }
 
-// stale reports whether an operand has what it had in the round before, and had changed in earlier ones.
+// stale reports whether an operand has what it had in the round before, and had changed in earlier
+// ones.
 func stale(bad []uint64, rounds [][]uint64, j int) bool {
 	last := rounds[len(rounds)-1][j]
 	return bad[j] == last && slices.ContainsFunc(rounds, func(r []uint64) bool { return r[j] != last })

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// What a panic was about: an argument of the runtime's function that has panicked, or what was compared before that.
+// What a panic was about: an argument of the runtime's function that has panicked, or what was
+// compared before that.
 
 // Functions of the runtime that panic over an argument, and where it is at their start.
 var panickers = map[string]struct {
@@ -37,8 +38,8 @@ const (
 // badType is what an interface died of whose type was another one.
 const badType = "a type assertion has failed"
 
-// reason finds what the panic was about: a place, and the instruction in front of which it has had the value. Instead of
-// that it may be notInPath or never.
+// reason finds what the panic was about: a place, and the instruction in front of which it has had
+// the value. Instead of that it may be notInPath or never.
 func (w *Why) reason(path []entry, reporter, caller string) (at int, from []place, what string) {
 	if reporter != fnPanic {
 		return w.inLibrary(path, reporter)
@@ -80,7 +81,8 @@ func (w *Why) reason(path []entry, reporter, caller string) (at int, from []plac
 		if full == "runtime.chansend" {
 			what = "send on a channel that is closed"
 		}
-		return i, []place{{kind: inMemory, addr: path[i].gpr[rax] + uint64(w.fields["runtime.hchan.closed"]), size: 4}}, what
+		return i, []place{{kind: inMemory,
+			addr: path[i].gpr[rax] + uint64(w.fields["runtime.hchan.closed"]), size: 4}}, what
 	}
 	if at, from, what = w.inLibrary(path, reporter); at >= 0 {
 		return at, from, what
@@ -120,7 +122,8 @@ func (w *Why) reason(path []entry, reporter, caller string) (at int, from []plac
 			start, _ := w.file.FuncStart(path[k].pc)
 			// Whatever happens, it comes here: that is seen in the path, or in the code.
 			explicit := path[min(k+1, len(path)-1)].pc == w.entry(fnPanic)
-			if w.last(path, start) >= 0 || explicit && w.at != nil && w.bound(start, path[k].pc, w.at.decode) {
+			if w.last(path, start) >= 0 || explicit && w.at != nil &&
+				w.bound(start, path[k].pc, w.at.decode) {
 				return k, nil, what
 			}
 			return notInPath, nil, ""
@@ -130,9 +133,9 @@ func (w *Why) reason(path []entry, reporter, caller string) (at int, from []plac
 	return notInPath, nil, ""
 }
 
-// inLibrary finds what a function of the standard library or of the kernel has given up over: the comparison that has
-// led to its call of reporter, over functions that do nothing but report. at is never if the program's own code has
-// given up, or the runtime by itself.
+// inLibrary finds what a function of the standard library or of the kernel has given up over: the
+// comparison that has led to its call of reporter, over functions that do nothing but report. at is
+// never if the program's own code has given up, or the runtime by itself.
 func (w *Why) inLibrary(path []entry, reporter string) (at int, from []place, what string) {
 	return w.checked(path, w.last(path, w.entry(reporter)), reporter == fnPanic)
 }
@@ -175,8 +178,9 @@ func (w *Why) checked(path []entry, k int, all bool) (at int, from []place, what
 	return notInPath, nil, ""
 }
 
-// reporting returns the outermost call of a function that only reports, of those of the runtime that path[k] is in, or
-// -1. In the kernel a panic ends at the first step of the runtime's that needs a goroutine, by a fault.
+// reporting returns the outermost call of a function that only reports, of those of the runtime
+// that path[k] is in, or -1. In the kernel a panic ends at the first step of the runtime's that
+// needs a goroutine, by a fault.
 func (w *Why) reporting(path []entry, k int) int {
 	found := -1
 	for ok := true; ok; k, ok = callerOf(path, k) {
@@ -194,7 +198,8 @@ func (w *Why) reporting(path []entry, k int) int {
 // reports reports whether a function of the runtime only reports what another one has found.
 func reports(function string) bool {
 	name := function[strings.LastIndexByte(function, '.')+1:]
-	return strings.HasPrefix(function, "runtime.") && (strings.HasPrefix(name, "panic") || strings.HasPrefix(name, "goPanic")) ||
+	return strings.HasPrefix(function, "runtime.") &&
+		(strings.HasPrefix(name, "panic") || strings.HasPrefix(name, "goPanic")) ||
 		strings.HasSuffix(name, "fatal") || strings.HasSuffix(name, "throw")
 }
 

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// How far is looked, in instructions: the paths that are stepped through, each when the one before was too
-// short; and what a stack's word is watched for first.
+// How far is looked, in instructions: the paths that are stepped through, each when the one before
+// was too short; and what a stack's word is watched for first.
 var windows = []uint64{2_000, 16_000, 120_000}
 
 const stackWindow = 2_000_000
@@ -20,7 +20,8 @@ const stackWindow = 2_000_000
 const (
 	mostHops   = 400
 	mostRounds = 2
-	// mostSettled is how many times memory is searched for a writer when it is settled who is to blame.
+	// mostSettled is how many times memory is searched for a writer when it is settled who is to
+	// blame.
 	mostSettled = 4
 )
 
@@ -35,8 +36,9 @@ type def struct {
 	source place // of a copy: where that part comes from
 }
 
-// lastDef finds the instruction before path[before] that has written the place last. Of memory that was written in
-// pieces it is the one that has written the lowest byte, which counts most in small numbers.
+// lastDef finds the instruction before path[before] that has written the place last. Of memory that
+// was written in pieces it is the one that has written the lowest byte, which counts most in small
+// numbers.
 func (w *Why) lastDef(path []entry, before int, p place) (d def, ok bool) {
 	for i := before - 1; i >= 0; i-- {
 		e := &path[i]
@@ -55,7 +57,8 @@ func (w *Why) lastDef(path []entry, before int, p place) (d def, ok bool) {
 			fx = e.changed(after)
 		}
 		for _, f := range fx {
-			if !f.to.overlaps(p) || p.kind == inMemory && w.copyStart(e.pc) != 0 && w.copyEntry(path, i) >= 0 {
+			if !f.to.overlaps(p) || p.kind == inMemory && w.copyStart(e.pc) != 0 &&
+				w.copyEntry(path, i) >= 0 {
 				continue // the copy is taken as a whole, where it begins
 			}
 			d := narrow(i, f, p)
@@ -98,16 +101,19 @@ func narrow(i int, f effect, p place) def {
 }
 
 // chain follows one way of a value: of several operands the first.
-func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place, until func(*Hop) bool) (hops []Hop, end string, err error) {
+func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place,
+	until func(*Hop) bool) (hops []Hop, end string, err error) {
 	hops, end, _, err = w.way(ctx, s, fork{path: path, at: at, p: p}, until)
 	return hops, end, err
 }
 
-// way follows the value that a place had in front of an instruction back to where it comes from. Where it is made of
-// several, and it cannot be told which of them is off, it ends with a fork for each. When it is settled who is to blame, the
-// rounds of a loop in which it was computed are not followed one by one. With until it ends at the first step of which
-// that is true, and does not fork.
-func (w *Why) way(ctx context.Context, s *Story, from fork, until func(*Hop) bool) (hops []Hop, end string, forks []fork, err error) {
+// way follows the value that a place had in front of an instruction back to where it comes from.
+// Where it is made of several, and it cannot be told which of them is off, it ends with a fork for
+// each. When it is settled who is to blame, the rounds of a loop in which it was computed are not
+// followed one by one. With until it ends at the first step of which that is true, and does not
+// fork.
+func (w *Why) way(ctx context.Context, s *Story, from fork,
+	until func(*Hop) bool) (hops []Hop, end string, forks []fork, err error) {
 	rounds := map[call]int{}
 	settledFar := 0
 	path, at, p, heals := from.path, from.at, from.p, from.heals
@@ -144,7 +150,8 @@ func (w *Why) way(ctx context.Context, s *Story, from fork, until func(*Hop) boo
 				return append(hops, h...), last, nil, err
 			}
 		}
-		if w.copyStart(path[d.index].pc) != 0 && d.effect.to.kind == inMemory && w.copyEntry(path, d.index) != d.index {
+		if w.copyStart(path[d.index].pc) != 0 && d.effect.to.kind == inMemory &&
+			w.copyEntry(path, d.index) != d.index {
 			if path, d, ok, err = w.copyCall(ctx, path, d.index, p); err != nil || !ok {
 				return hops, cannotTell + "where the copy began that has written it was not found", nil, err
 			}
@@ -163,7 +170,8 @@ func (w *Why) way(ctx context.Context, s *Story, from fork, until func(*Hop) boo
 		}
 		h.to, h.heals = p, heals
 		f := &d.effect
-		h.Store = f.to.kind == inMemory && (!e.inFrame() || f.how == constant && reader.byPointer(w.memmove))
+		h.Store = f.to.kind == inMemory && (!e.inFrame() || f.how == constant &&
+			reader.byPointer(w.memmove))
 		if until != nil && until(&h) {
 			return append(hops, h), "", nil, nil
 		}
@@ -203,7 +211,8 @@ func (w *Why) way(ctx context.Context, s *Story, from fork, until func(*Hop) boo
 			return append(hops, h), "it comes from " + f.what, nil, nil
 		case unknown:
 			h.How = "unknown"
-			return append(hops, h), fmt.Sprintf(cannotTell+"what %s does with it is not known here", strings.ToLower(e.inst.Op.String())), nil, nil
+			return append(hops, h), fmt.Sprintf(cannotTell+"what %s does with it is not known here",
+				strings.ToLower(e.inst.Op.String())), nil, nil
 		case computed:
 			h.How = "computed"
 			from := w.operands(path, d)
@@ -236,7 +245,8 @@ func (w *Why) way(ctx context.Context, s *Story, from fork, until func(*Hop) boo
 			hops = append(hops, h)
 			c := w.callers(path, d.index)
 			if rounds[c]++; rounds[c] > mostRounds && s.settled(hops) {
-				return hops, "it was computed so in each round of a loop, whose earlier ones were not followed", nil, nil
+				return hops, "it was computed so in each round of a loop, whose earlier ones were not followed",
+					nil, nil
 			}
 			verdict := w.onOperand(path, d.index, from, j, heals)
 			to(from[j], d.index)
@@ -253,9 +263,10 @@ func (w *Why) way(ctx context.Context, s *Story, from fork, until func(*Hop) boo
 	return hops, cannotTell + "it has too many steps", nil, nil
 }
 
-// nowhere is for a value that nobody has written, as end says: a key that was deleted, or a word that was allocated,
-// says more.
-func (w *Why) nowhere(ctx context.Context, read []entry, readAt int, path []entry, at int, p place, deep bool, end string, err error) ([]Hop, string, error) {
+// nowhere is for a value that nobody has written, as end says: a key that was deleted, or a word
+// that was allocated, says more.
+func (w *Why) nowhere(ctx context.Context, read []entry, readAt int, path []entry, at int, p place,
+	deep bool, end string, err error) ([]Hop, string, error) {
 	switch {
 	case err != nil:
 	case strings.HasPrefix(w.Name(p.addr), zeroValue):
@@ -279,15 +290,17 @@ func (w *Why) operands(path []entry, d def) []place {
 		from = w.flags(path, d.index)
 	}
 	if in := &path[d.index].inst; in.Op == x86asm.DIV || in.Op == x86asm.IDIV {
-		from = slices.DeleteFunc(from, func(q place) bool { return q == register(rdx) }) // the sign of the dividend
+		// the sign of the dividend
+		from = slices.DeleteFunc(from, func(q place) bool { return q == register(rdx) })
 	}
 	return from
 }
 
-// chosen is for a constant that path[reader] has taken by a condition: the place that was compared, and in front of which
-// instruction.
+// chosen is for a constant that path[reader] has taken by a condition: the place that was compared,
+// and in front of which instruction.
 func (w *Why) chosen(path []entry, constant, reader int) (at int, p place) {
-	if reader >= len(path) || constant > reader || !strings.HasPrefix(path[reader].inst.Op.String(), "CMOV") {
+	if reader >= len(path) || constant > reader ||
+		!strings.HasPrefix(path[reader].inst.Op.String(), "CMOV") {
 		return 0, p
 	}
 	for k := reader - 1; k >= max(0, reader-4); k-- {
@@ -331,11 +344,13 @@ func (w *Why) callers(path []entry, i int) (c call) {
 }
 
 // turns are the instructions that write the bytes of a number in the other order.
-var turns = map[x86asm.Op]bool{x86asm.BSWAP: true, x86asm.MOVBE: true, x86asm.ROL: true, x86asm.ROR: true}
+var turns = map[x86asm.Op]bool{x86asm.BSWAP: true, x86asm.MOVBE: true, x86asm.ROL: true,
+	x86asm.ROR: true}
 
-// before goes farther back than the path: a longer one for a register, the last write to a word for memory.
-// end says why there is nothing, dev is set for a device.
-func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []entry, d def, dev *deviceWrite, end string, err error) {
+// before goes farther back than the path: a longer one for a register, the last write to a word for
+// memory. end says why there is nothing, dev is set for a device.
+func (w *Why) before(ctx context.Context, path []entry, at int,
+	p place) (_ []entry, d def, dev *deviceWrite, end string, err error) {
 	count := path[at].count
 	if p.kind != inMemory {
 		for _, n := range windows {
@@ -353,7 +368,8 @@ func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []en
 		if w.Begins > 0 && count-w.Begins < windows[len(windows)-1] {
 			return path, d, nil, w.earlier(p), nil
 		}
-		return path, d, nil, fmt.Sprintf(cannotTell+"%s was set more than %d instructions earlier", p, windows[len(windows)-1]), nil
+		return path, d, nil, fmt.Sprintf(cannotTell+"%s was set more than %d instructions earlier", p,
+			windows[len(windows)-1]), nil
 	}
 	first := path[0].count
 	if p.addr >= w.constants[0] && p.addr < w.constants[1] && p.size <= 8 {
@@ -366,7 +382,8 @@ func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []en
 	case errors.Is(err, errDevice):
 		found, err := w.byDevice(ctx, p, last.count, first)
 		if found.stored {
-			return path, d, nil, fmt.Sprintf(cannotTell+"the write of %s before instruction %d was not seen", p, found.count), err
+			return path, d, nil, fmt.Sprintf(cannotTell+"the write of %s before instruction %d was not seen",
+				p, found.count), err
 		}
 		return path, d, &found, "", err
 	case err != nil:
@@ -381,7 +398,9 @@ func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []en
 	if d, ok := w.lastDef(path, at, p); ok {
 		return path, d, nil, "", nil
 	}
-	return path, d, nil, fmt.Sprintf(cannotTell+"how %s was written before instruction %d is not known here", p, last.count), nil
+	return path, d, nil,
+		fmt.Sprintf(cannotTell+"how %s was written before instruction %d is not known here", p,
+			last.count), nil
 }
 
 // deviceHop is a device's write as a step.
@@ -395,7 +414,8 @@ func (w *Why) deviceHop(d *deviceWrite, p place) Hop {
 }
 
 // lastWrite returns the last write to a place before an instruction.
-func (w *Why) lastWrite(ctx context.Context, p place, before, sp uint64) (h hit, found bool, err error) {
+func (w *Why) lastWrite(ctx context.Context, p place, before,
+	sp uint64) (h hit, found bool, err error) {
 	size := uint64(1)
 	for size < 8 && 2*size <= p.size && p.addr%(2*size) == 0 {
 		size *= 2
@@ -439,8 +459,8 @@ func (w *Why) lastWrite(ctx context.Context, p place, before, sp uint64) (h hit,
 // errDevice says that a word has changed, and no instruction has written it.
 var errDevice = errors.New("written by a device")
 
-// pathTo returns the last n instructions before the machine has run count of them, and the state then. The machine
-// is kept for its memory.
+// pathTo returns the last n instructions before the machine has run count of them, and the state
+// then. The machine is kept for its memory.
 func (w *Why) pathTo(ctx context.Context, count, n uint64) ([]entry, error) {
 	w.say("the %d instructions before instruction %d", n, count)
 	m, begin := w.next, count-min(n, count)
@@ -502,26 +522,29 @@ func (w *Why) valueOf(path []entry, d def) (v uint64) {
 	return v
 }
 
-// inFrame reports whether the instruction writes by the stack pointer or the frame pointer: a variable of its
-// function, or a register that is put aside.
+// inFrame reports whether the instruction writes by the stack pointer or the frame pointer: a
+// variable of its function, or a register that is put aside.
 func (e *entry) inFrame() bool {
 	m, ok := e.inst.Args[0].(x86asm.Mem)
-	return ok && (m.Base == x86asm.RSP || m.Base == x86asm.RBP) || e.inst.Op == x86asm.PUSH || e.inst.Op == x86asm.CALL
+	return ok && (m.Base == x86asm.RSP || m.Base == x86asm.RBP) || e.inst.Op == x86asm.PUSH ||
+		e.inst.Op == x86asm.CALL
 }
 
-// byPointer reports whether the instruction, or the copying that begins there, reads memory by a pointer that is not the
-// stack's: what it reads is a variable of its function no more, wherever it lies. Of a register's copy it matters who has
-// made that.
+// byPointer reports whether the instruction, or the copying that begins there, reads memory by a
+// pointer that is not the stack's: what it reads is a variable of its function no more, wherever it
+// lies. Of a register's copy it matters who has made that.
 func (e *entry) byPointer(memmove uint64) bool {
 	for _, a := range e.inst.Args {
-		if m, ok := a.(x86asm.Mem); ok && m.Base != x86asm.RSP && m.Base != x86asm.RBP && e.inst.Op != x86asm.LEA {
+		if m, ok := a.(x86asm.Mem); ok && m.Base != x86asm.RSP && m.Base != x86asm.RBP &&
+			e.inst.Op != x86asm.LEA {
 			return true
 		}
 	}
 	return e.pc == memmove
 }
 
-// question finds the comparison that has led to path[k], and what it has compared: one place with a constant.
+// question finds the comparison that has led to path[k], and what it has compared: one place with a
+// constant.
 func (w *Why) question(path []entry, k int) (compare int, p place, ok bool) {
 	if compare, ok = w.branchBefore(path, k); !ok {
 		return 0, p, false
@@ -532,7 +555,8 @@ func (w *Why) question(path []entry, k int) (compare int, p place, ok bool) {
 	return 0, p, false
 }
 
-// branchBefore finds the comparison whose branch has led to path[k] in the same call of its function.
+// branchBefore finds the comparison whose branch has led to path[k] in the same call of its
+// function.
 func (w *Why) branchBefore(path []entry, k int) (compare int, ok bool) {
 	sp, jump := path[k].gpr[rsp], -1
 	start, _ := w.file.FuncStart(path[k].pc)
@@ -548,7 +572,8 @@ func (w *Why) branchBefore(path []entry, k int) (compare int, ok bool) {
 		switch {
 		case jump < 0 && op[0] == 'J' && op != "JMP":
 			jump = i
-		case jump >= 0 && (e.inst.Op == x86asm.CMP || e.inst.Op == x86asm.TEST || e.inst.Op == x86asm.BT || strings.HasSuffix(op, "COMISD")):
+		case jump >= 0 && (e.inst.Op == x86asm.CMP || e.inst.Op == x86asm.TEST ||
+			e.inst.Op == x86asm.BT || strings.HasSuffix(op, "COMISD")):
 			return i, true
 		}
 	}

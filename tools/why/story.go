@@ -57,7 +57,8 @@ func (h *Hop) Verb() string {
 	if h.How == "never" && strings.HasPrefix(h.Place, "the key") {
 		return "looked it up in vain"
 	}
-	return map[string]string{"copied": "took it", "computed": "computed it", "constant": "made it", "input": "read it", "unknown": "made it", "device": "got it", "deleted": "deleted the key",
+	return map[string]string{"copied": "took it", "computed": "computed it", "constant": "made it",
+		"input": "read it", "unknown": "made it", "device": "got it", "deleted": "deleted the key",
 		"error": "made the error", "never": "made it, unset"}[h.How]
 }
 
@@ -82,13 +83,14 @@ func (h *Hop) Where() string {
 	return t
 }
 
-// Steps are the hops that say something new: those of a source line are one, with what it has made in the end, unless it has
-// written more than once; and the last one.
+// Steps are the hops that say something new: those of a source line are one, with what it has made
+// in the end, unless it has written more than once; and the last one.
 func (c *Cause) Steps() (steps []Hop) {
 	stored := false // by the step
 	for i, h := range c.Hops {
 		if i > 0 {
-			if last := &steps[len(steps)-1]; last.Function == h.Function && last.Line == h.Line && last.Goroutine == h.Goroutine && !(stored && h.Store) {
+			if last := &steps[len(steps)-1]; last.Function == h.Function && last.Line == h.Line &&
+				last.Goroutine == h.Goroutine && !(stored && h.Store) {
 				h.Alternatives = append(last.Alternatives, h.Alternatives...)
 				h.Value = last.Value // what the line has made
 				h.Whole = max(h.Whole, last.Whole)
@@ -106,12 +108,13 @@ func (c *Cause) Steps() (steps []Hop) {
 	return steps
 }
 
-// culprit is the device that has written the value, or the program's own place that has made the value what it was,
-// outside the place of the death: what has computed it, read it from outside or written a constant to memory; of a value
-// that was only copied on from there, the write that has brought it to memory first, or the callee that has returned it
-// as a constant. If there is none, it is where the value began, and made is false. Where one call of a function has
-// computed the value and written it to memory itself, the write is named: until then the word was what it had been. nil
-// if that cannot be told.
+// culprit is the device that has written the value, or the program's own place that has made the
+// value what it was, outside the place of the death: what has computed it, read it from outside or
+// written a constant to memory; of a value that was only copied on from there, the write that has
+// brought it to memory first, or the callee that has returned it as a constant. If there is none,
+// it is where the value began, and made is false. Where one call of a function has computed the
+// value and written it to memory itself, the write is named: until then the word was what it had
+// been. nil if that cannot be told.
 func (s *Story) culprit(c *Cause) (h *Hop, made bool) {
 	high := uint64(0) // the outermost stack pointer behind h
 	passed := false   // over a sum that is as ever
@@ -155,17 +158,20 @@ func (s *Story) settled(hops []Hop) bool {
 	if !made {
 		return false
 	}
-	b, _ := s.culprit(&Cause{Hops: append(hops[:len(hops):len(hops)], Hop{Function: "another", Own: true, How: "computed"})})
+	b, _ := s.culprit(&Cause{Hops: append(hops[:len(hops):len(hops)],
+		Hop{Function: "another", Own: true, How: "computed"})})
 	return a.Count == b.Count && a.PC == b.PC
 }
 
-// wroteItself reports whether the call of a function that has written the value at h has computed it at k.
+// wroteItself reports whether the call of a function that has written the value at h has computed
+// it at k.
 func (h *Hop) wroteItself(k *Hop) bool {
-	return h.Store && h.By == "" && k.How == "computed" && h.Function == k.Function && h.Goroutine == k.Goroutine && h.sp != 0 && h.sp == k.sp
+	return h.Store && h.By == "" && k.How == "computed" && h.Function == k.Function &&
+		h.Goroutine == k.Goroutine && h.sp != 0 && h.sp == k.sp
 }
 
-// stored reports whether the call that has computed a value has then written it to memory itself, and only copied it on
-// the way there.
+// stored reports whether the call that has computed a value has then written it to memory itself,
+// and only copied it on the way there.
 func (h *Hop) stored(hops []Hop) bool {
 	for i := len(hops) - 1; i >= 0 && hops[i].How == "copied"; i-- {
 		if hops[i].wroteItself(h) {
@@ -175,9 +181,9 @@ func (h *Hop) stored(hops []Hop) bool {
 	return false
 }
 
-// blame sets Culprit: that of the cause that was the latest to become what it was. A constant that is an argument, or
-// is in the place of the death, has not become anything. Where a way was lost, or forks, or nothing tells an index from
-// its bound, and several may be to blame, it sets OneOf.
+// blame sets Culprit: that of the cause that was the latest to become what it was. A constant that
+// is an argument, or is in the place of the death, has not become anything. Where a way was lost,
+// or forks, or nothing tells an index from its bound, and several may be to blame, it sets OneOf.
 func (s *Story) blame() {
 	s.Culprit, s.OneOf, s.made = nil, nil, false
 	var found, others, sums []*Hop // by those that were made, and not
@@ -190,7 +196,8 @@ func (s *Story) blame() {
 			open = open || c.Untold
 		case c.Forked:
 			sums = append(sums, h)
-		case c.Untold && (!made || slices.ContainsFunc(c.Hops, func(k Hop) bool { return k.passing && k.Count <= h.Count })):
+		case c.Untold && (!made || slices.ContainsFunc(c.Hops,
+			func(k Hop) bool { return k.passing && k.Count <= h.Count })):
 			open = true // where it was seen last is not where it began
 		case made:
 			found = append(found, h)
@@ -248,7 +255,10 @@ func (c *Cause) lines(s *Story, room int) []string {
 		room-- // says how many are left out
 	}
 	if h, _ := s.culprit(c); h != nil {
-		add(slices.IndexFunc(steps, func(k Hop) bool { return k.Function == h.Function && k.Line == h.Line && k.Goroutine == h.Goroutine }))
+		add(slices.IndexFunc(steps, func(k Hop) bool {
+			return k.Function == h.Function &&
+				k.Line == h.Line && k.Goroutine == h.Goroutine
+		}))
 	}
 	add(n - 1)
 	for i := range steps {

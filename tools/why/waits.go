@@ -8,8 +8,8 @@ import (
 	"github.com/zeroframe/zeroframe/qemu"
 )
 
-// Who has made what a goroutine waits for what it is: the words of a lock, a channel or a deadline have their writers
-// in the recording.
+// Who has made what a goroutine waits for what it is: the words of a lock, a channel or a deadline
+// have their writers in the recording.
 
 // Waited are the things that can be asked about.
 type Waited string
@@ -42,8 +42,9 @@ func (a *Act) String() string {
 	return fmt.Sprintf("%s, at instruction %d", t, a.Count)
 }
 
-// Acts returns what was done to the thing at an address in the first end instructions, as far as that says why somebody
-// waits for it; the latest first. None: it cannot be told. Errors are the replay's.
+// Acts returns what was done to the thing at an address in the first end instructions, as far as
+// that says why somebody waits for it; the latest first. None: it cannot be told. Errors are the
+// replay's.
 func (w *Why) Acts(ctx context.Context, what Waited, addr, end uint64) (acts []Act, err error) {
 	field := func(name string) uint64 { return addr + uint64(w.fields[name]) }
 	written := func(at, size uint64) (all []Written) {
@@ -51,7 +52,9 @@ func (w *Why) Acts(ctx context.Context, what Waited, addr, end uint64) (acts []A
 			all, err = w.Writers(ctx, at, size, end, true)
 		}
 		if err == nil && len(all) == mostWriters {
-			err = fmt.Errorf("the word at %#x was written %d times and more: who has made it so cannot be told", at, mostWriters)
+			err = fmt.Errorf(
+				"the word at %#x was written %d times and more: who has made it so cannot be told",
+				at, mostWriters)
 		}
 		if err == nil && w.Begins > 0 {
 			var v uint64
@@ -76,9 +79,12 @@ func (w *Why) Acts(ctx context.Context, what Waited, addr, end uint64) (acts []A
 	case WaitGroup:
 		acts = counted(written(field("sync.WaitGroup.state"), 8))
 	case Cond:
-		acts = latest("signalled by", written(field("sync.Cond.notify")+uint64(w.fields["runtime.notifyList.notify"]), 4), func(v, before uint64) bool { return uint32(v) == uint32(before)+1 })
+		acts = latest("signalled by",
+			written(field("sync.Cond.notify")+uint64(w.fields["runtime.notifyList.notify"]), 4),
+			func(v, before uint64) bool { return uint32(v) == uint32(before)+1 })
 	case Channel:
-		acts = latest("closed by", written(field("runtime.hchan.closed"), 4), func(v, _ uint64) bool { return v != 0 })
+		acts = latest("closed by", written(field("runtime.hchan.closed"), 4),
+			func(v, _ uint64) bool { return v != 0 })
 		up := func(v, before uint64) bool { return v == before+1 }
 		down := func(v, before uint64) bool { return v+1 == before }
 		count := written(field("runtime.hchan.qcount"), 8)
@@ -86,7 +92,8 @@ func (w *Why) Acts(ctx context.Context, what Waited, addr, end uint64) (acts []A
 		acts = append(acts, latest("received from last by", count, down)...)
 		acts = append(acts, latest("made by", written(field("runtime.hchan.dataqsiz"), 8), nil)...)
 	case Deadline:
-		acts = latest("the deadline was set by", written(addr, 8), func(v, _ uint64) bool { return int64(v) > 0 })
+		acts = latest("the deadline was set by", written(addr, 8),
+			func(v, _ uint64) bool { return int64(v) > 0 })
 	}
 	if err != nil {
 		return nil, err // the writes until then do not say who was the last
@@ -110,13 +117,14 @@ func (w *Why) beginsWith(ctx context.Context, addr, size uint64) (v uint64, err 
 
 // words are fields that have to be known.
 var words = map[Waited]string{
-	Mutex: "sync.Mutex.state", Once: "sync.Once.m", RWMutex: "sync.RWMutex.readerCount", WaitGroup: "sync.WaitGroup.state",
-	Cond: "runtime.notifyList.notify", Channel: "runtime.hchan.closed",
+	Mutex: "sync.Mutex.state", Once: "sync.Once.m", RWMutex: "sync.RWMutex.readerCount",
+	WaitGroup: "sync.WaitGroup.state",
+	Cond:      "runtime.notifyList.notify", Channel: "runtime.hchan.closed",
 }
 
-// latest makes an act of the latest write by the program's own code that is of a kind; of every write if that is nil.
-// What another object that was there before has left does not count: a write of the runtime that has cleared it ends
-// the search.
+// latest makes an act of the latest write by the program's own code that is of a kind; of every
+// write if that is nil. What another object that was there before has left does not count: a write
+// of the runtime that has cleared it ends the search.
 func latest(what string, all []Written, of func(v, before uint64) bool) []Act {
 	for i := range all {
 		v := &all[i]
@@ -158,10 +166,14 @@ func taken(all []Written) []Act {
 			return []Act{{What: "taken by", Written: *v, Times: 1}}
 		}
 	}
-	return latest("given back by", all, func(v, before uint64) bool { return v&locked == 0 && before&locked != 0 })
+	return latest("given back by", all, func(v, before uint64) bool {
+		return v&locked == 0 &&
+			before&locked != 0
+	})
 }
 
-// takenReading finds who has a RWMutex: who has taken it for writing, or waits for those who read, and these.
+// takenReading finds who has a RWMutex: who has taken it for writing, or waits for those who read,
+// and these.
 func takenReading(all []Written) (acts []Act) {
 	if len(all) == 0 {
 		return nil
@@ -193,7 +205,8 @@ func takenReading(all []Written) (acts []Act) {
 		}
 		all = all[:len(all)-1]
 	}
-	// A reader gives back what it has taken: what is left of a goroutine's steps up and down is what it has.
+	// A reader gives back what it has taken: what is left of a goroutine's steps up and down is what
+	// it has.
 	has := map[int64]int{}
 	last := map[int64]*Written{}
 	for i := range all {
@@ -273,7 +286,8 @@ func counted(all []Written) (acts []Act) {
 	return acts
 }
 
-// End replays until end instructions have been run, and hands the machine to with, which may look at it.
+// End replays until end instructions have been run, and hands the machine to with, which may look
+// at it.
 func (w *Why) End(ctx context.Context, end uint64, with func(*qemu.VM) error) error {
 	w.say("the machine at its end")
 	m, err := w.start(ctx)

@@ -20,8 +20,8 @@ import (
 type Why struct {
 	// Progress is told what is being done; nil: nobody.
 	Progress func(string)
-	// Begins is how many instructions the machine had run where the recording begins, of which the earlier part was not kept;
-	// 0: it has the whole run.
+	// Begins is how many instructions the machine had run where the recording begins, of which the
+	// earlier part was not kept; 0: it has the whole run.
 	Begins uint64
 	// Replays is how many replays have been needed.
 	Replays int
@@ -42,7 +42,8 @@ type Why struct {
 	deaths          []event
 	errors          *errorTypes // nil: not read yet
 	dwarf           *dwarf.Data
-	goroot          string // the folder of the standard library's source, with a / behind it; "" if it is not known
+	// the folder of the standard library's source, with a / behind it; "" if it is not known
+	goroot string
 }
 
 // variable is a package's variable.
@@ -65,10 +66,11 @@ func (w *Why) loadedAs(p place, value uint64) bool {
 	return false
 }
 
-// New makes one for the recording that launch replays, of the image that is the ELF file at path, opened as
-// file. Errors are the file's.
+// New makes one for the recording that launch replays, of the image that is the ELF file at path,
+// opened as file. Errors are the file's.
 func New(launch replay.Launch, path string, file *symbol.File) (*Why, error) {
-	w := &Why{launch: launch, file: file, insts: map[uint64]x86asm.Inst{}, fields: map[string]int64{}, sources: source.New("", nil)}
+	w := &Why{launch: launch, file: file, insts: map[uint64]x86asm.Inst{}, fields: map[string]int64{},
+		sources: source.New("", nil)}
 	w.memmove, w.memclr = w.entry("runtime.memmove"), w.entry("runtime.memclrNoHeapPointers")
 	if c := file.Lookup(w.entry("runtime.gopanic"), false); len(c) > 0 {
 		if i := strings.Index(c[0].File, "/runtime/"); i > 0 {
@@ -113,8 +115,10 @@ func New(launch replay.Launch, path string, file *symbol.File) (*Why, error) {
 
 // wanted are the structures whose fields are read.
 var wanted = map[string]bool{
-	"runtime.g": true, "runtime.hchan": true, "runtime.notifyList": true, "runtime.timer": true, "internal/sync.Mutex": true, "sync.RWMutex": true,
-	"sync.Once": true, "sync.WaitGroup": true, "sync.Cond": true, "internal/runtime/maps.Map": true, "internal/abi.MapType": true,
+	"runtime.g": true, "runtime.hchan": true, "runtime.notifyList": true, "runtime.timer": true,
+	"internal/sync.Mutex": true, "sync.RWMutex": true,
+	"sync.Once": true, "sync.WaitGroup": true, "sync.Cond": true, "internal/runtime/maps.Map": true,
+	"internal/abi.MapType": true,
 }
 
 // readFields reads the offsets of the fields of some structures.
@@ -131,7 +135,8 @@ func (w *Why) readFields(d *dwarf.Data) {
 			}
 			continue
 		}
-		if !wanted[name] && !strings.HasSuffix(name, "/arch/amd64.TrapFrame") && !strings.HasSuffix(name, "/kernel/thread.Thread") {
+		if !wanted[name] && !strings.HasSuffix(name, "/arch/amd64.TrapFrame") &&
+			!strings.HasSuffix(name, "/kernel/thread.Thread") {
 			r.SkipChildren()
 			continue
 		}
@@ -179,18 +184,21 @@ type Hop struct {
 	Count     uint64 `json:"instructions"` // that were run before it
 	PC        uint64 `json:"pc"`
 	Goroutine int64  `json:"goroutine,omitempty"` // 0: none, or not known
-	// Function, File, Line and Source are those of the program's own code: where the instruction is in the
-	// runtime or in the kernel, By is its function, and they are of what called it. Own is false where no such code is
-	// known.
+	// Function, File, Line and Source are those of the program's own code: where the instruction is in
+	// the runtime or in the kernel, By is its function, and they are of what called it. Own is false
+	// where no such code is known.
 	Function string `json:"function"`
 	File     string `json:"file,omitempty"`
 	Line     int    `json:"line,omitempty"`
 	Source   string `json:"source,omitempty"`
 	By       string `json:"by,omitempty"`
 	Own      bool   `json:"own"`
-	// How the instruction made the value: "copied", "computed", "constant", "input", "unknown"; "deleted", and a map has not
-	// had the key since; "never", and nobody has put the key in, or has written the word; "error": it has made that; or "device", and there was none: a device has written it, which Function names. What it was made of is then the buffer's address. Place is what it
-	// wrote, as it was asked for, and Value what. Store is set for a write to memory by a pointer.
+	// How the instruction made the value: "copied", "computed", "constant", "input", "unknown";
+	// "deleted", and a map has not had the key since; "never", and nobody has put the key in, or has
+	// written the word; "error": it has made that; or "device", and there was none: a device has
+	// written it, which Function names. What it was made of is then the buffer's address. Place is
+	// what it wrote, as it was asked for, and Value what. Store is set for a write to memory by a
+	// pointer.
 	How   string `json:"how"`
 	Place string `json:"place"`
 	Value uint64 `json:"value"`
@@ -208,7 +216,8 @@ type Hop struct {
 	heals   verdict
 }
 
-// own reports whether a call is in the program's own code: not in the standard library, nor in the kernel.
+// own reports whether a call is in the program's own code: not in the standard library, nor in the
+// kernel.
 func (w *Why) own(c *lookup.Call) bool {
 	for _, p := range []string{"kernel.", "kernel/", "arch", "tracer", "boot"} {
 		if strings.HasPrefix(c.Function, module+p) {
@@ -221,7 +230,8 @@ func (w *Why) own(c *lookup.Call) bool {
 	case strings.HasPrefix(c.File, "/") && w.goroot != "":
 		return !strings.HasPrefix(c.File, w.goroot)
 	}
-	first, _, _ := strings.Cut(c.File, "/") // built by -trimpath: runtime/proc.go, example.org/x/y.go, ./main.go
+	// built by -trimpath: runtime/proc.go, example.org/x/y.go, ./main.go
+	first, _, _ := strings.Cut(c.File, "/")
 	return strings.Contains(first, ".")
 }
 
@@ -233,7 +243,8 @@ func (w *Why) hop(path []entry, i int) Hop {
 	calls := w.file.Lookup(h.PC, false)
 	for k := i; ; {
 		if c, ok := w.ownCall(calls); ok {
-			h.Function, h.File, h.Line, h.Source, h.Own = c.Function, c.File, c.Line, w.source(c.File, c.Line), true
+			h.Function, h.File, h.Line, h.Source, h.Own = c.Function, c.File, c.Line,
+				w.source(c.File, c.Line), true
 			h.Goroutine = w.goidOf(path[k].gpr[14]) // Go's internal ABI
 			h.sp = path[k].gpr[rsp]
 			break
@@ -256,12 +267,14 @@ func (w *Why) hop(path []entry, i int) Hop {
 	return h
 }
 
-// fromStack looks for the program's own code in the stack of the machine, which stands at the path's end.
+// fromStack looks for the program's own code in the stack of the machine, which stands at the
+// path's end.
 func (w *Why) fromStack(h *Hop, path []entry) {
 	last := &path[len(path)-1]
 	if w.at == nil || last.count-h.Count > 16 || w.stands != last.count {
 		if c := w.file.Lookup(h.PC, false); len(c) > 0 {
-			h.Function, h.File, h.Line, h.Source = c[0].Function, c[0].File, c[0].Line, w.source(c[0].File, c[0].Line)
+			h.Function, h.File, h.Line, h.Source = c[0].Function, c[0].File, c[0].Line,
+				w.source(c[0].File, c[0].Line)
 			h.By = ""
 		}
 		return
@@ -272,7 +285,8 @@ func (w *Why) fromStack(h *Hop, path []entry) {
 			h.outside = h.outside || strings.HasPrefix(calls[i].Function, module)
 		}
 		if c, ok := w.ownCall(calls); ok {
-			h.Function, h.File, h.Line, h.Source, h.Own = c.Function, c.File, c.Line, w.source(c.File, c.Line), true
+			h.Function, h.File, h.Line, h.Source, h.Own = c.Function, c.File, c.Line,
+				w.source(c.File, c.Line), true
 			h.Goroutine = w.goid(last)
 			return
 		}
@@ -346,7 +360,8 @@ func (w *Why) neverWritten(p place) string {
 
 // earlier says that a place was written before the recording begins.
 func (w *Why) earlier(p place) string {
-	return fmt.Sprintf(cannotTell+"%s was written before instruction %d, where the recording begins", p, w.Begins)
+	return fmt.Sprintf(cannotTell+"%s was written before instruction %d, where the recording begins",
+		p, w.Begins)
 }
 
 func (w *Why) constantEnd(f *effect, e *entry) string {

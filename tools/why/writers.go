@@ -51,12 +51,14 @@ func (v *Written) String() string {
 	return t
 }
 
-// Writers returns who has written to the n bytes (1, 2, 4 or 8) at an address: the last one before so many
-// instructions, or with all each one, the latest first. before is 0 for the whole recording. Errors are the replay's;
-// who was seen by then comes with them.
-func (w *Why) Writers(ctx context.Context, addr, n, before uint64, all bool) (found []Written, err error) {
+// Writers returns who has written to the n bytes (1, 2, 4 or 8) at an address: the last one before
+// so many instructions, or with all each one, the latest first. before is 0 for the whole
+// recording. Errors are the replay's; who was seen by then comes with them.
+func (w *Why) Writers(ctx context.Context, addr, n, before uint64,
+	all bool) (found []Written, err error) {
 	if n != 1 && n != 2 && n != 4 && n != 8 || addr%n != 0 {
-		return nil, fmt.Errorf("%d bytes at %#x cannot be watched: want 1, 2, 4 or 8 at a multiple of that", n, addr)
+		return nil, fmt.Errorf(
+			"%d bytes at %#x cannot be watched: want 1, 2, 4 or 8 at a multiple of that", n, addr)
 	}
 	w.say("who writes %#x", addr)
 	m, err := w.start(ctx)
@@ -80,7 +82,8 @@ func (w *Why) Writers(ctx context.Context, addr, n, before uint64, all bool) (fo
 	}
 	for i := len(hits) - 1; i >= 0; i-- {
 		h := &hits[i]
-		v := Written{Hop: Hop{Count: h.count - 1, PC: h.at.pc, How: "copied", Place: fmt.Sprintf("%#x", addr), Value: h.value}}
+		v := Written{Hop: Hop{Count: h.count - 1, PC: h.at.pc, How: "copied",
+			Place: fmt.Sprintf("%#x", addr), Value: h.value}}
 		for _, pc := range h.stack {
 			calls := w.file.Lookup(pc, true) // the CPU stands behind the instruction
 			for _, c := range calls {
@@ -90,14 +93,16 @@ func (w *Why) Writers(ctx context.Context, addr, n, before uint64, all bool) (fo
 			switch {
 			case v.Function != "":
 			case ok:
-				v.Function, v.File, v.Line, v.Source, v.Goroutine, v.Own = c.Function, c.File, c.Line, w.source(c.File, c.Line), h.goroutine, true
+				v.Function, v.File, v.Line, v.Source, v.Goroutine, v.Own = c.Function, c.File, c.Line,
+					w.source(c.File, c.Line), h.goroutine, true
 			case v.By == "" && len(calls) > 0:
 				v.By = calls[len(calls)-1].Function
 			}
 		}
 		if v.Function == "" && len(h.stack) > 0 {
 			if c := w.file.Lookup(h.at.pc, true); len(c) > 0 {
-				v.Function, v.File, v.Line, v.Source, v.By = c[0].Function, c[0].File, c[0].Line, w.source(c[0].File, c[0].Line), ""
+				v.Function, v.File, v.Line, v.Source, v.By = c[0].Function, c[0].File, c[0].Line,
+					w.source(c[0].File, c[0].Line), ""
 			}
 		}
 		found = append(found, v)

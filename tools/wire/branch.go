@@ -1,6 +1,7 @@
 package wire
 
-// The branches that a CPU took last, before it died: branch lines, or words at tracer.BranchMark in the compact form.
+// The branches that a CPU took last, before it died: branch lines, or words at tracer.BranchMark in
+// the compact form.
 
 import (
 	"strings"
@@ -58,11 +59,13 @@ func (r *Record) branchString() string {
 
 // branchesOf makes records of the words of a memory dump, if it is at tracer.BranchMark.
 func branchesOf(addr uint64, words []uint64) (records []Record, ok bool) {
-	if addr-uint64(tracer.BranchMark) >= MaxBranches*tracer.BranchWords*8 || len(words)%tracer.BranchWords != 0 {
+	if addr-uint64(tracer.BranchMark) >= MaxBranches*tracer.BranchWords*8 ||
+		len(words)%tracer.BranchWords != 0 {
 		return nil, false
 	}
 	for ; len(words) > 0; words = words[tracer.BranchWords:] {
-		b := tracer.Branch{From: words[0], To: words[1], Cycles: uint32(words[2] >> 8), Missed: words[2]&1 != 0}
+		b := tracer.Branch{From: words[0], To: words[1], Cycles: uint32(words[2] >> 8),
+			Missed: words[2]&1 != 0}
 		records = append(records, Record{Op: OpBranch, Branch: Branch{Branch: b}})
 	}
 	return records, true

@@ -103,7 +103,8 @@ func (p *Parser) compactLine(l *Line, s string, end bool) {
 func (p *Parser) endsCompact(s string) bool {
 	n, b, ok := piece(s)
 	if k := len(b) - crc32.Size; ok && k >= 0 && p.c.broken == "" && n == p.c.number() {
-		return crc32.Update(crc32.ChecksumIEEE(p.c.b), crc32.IEEETable, b[:k]) == binary.BigEndian.Uint32(b[k:])
+		return crc32.Update(crc32.ChecksumIEEE(p.c.b), crc32.IEEETable,
+			b[:k]) == binary.BigEndian.Uint32(b[k:])
 	}
 	return false
 }
@@ -112,7 +113,8 @@ func (p *Parser) endsCompact(s string) bool {
 func (p *Parser) finishCompact(crc uint32, ended bool) {
 	c := p.c
 	p.c = nil
-	t := &Trace{BuildID: p.build.id, PartBuild: p.build.part, NoBuild: !p.build.known, Previous: c.previous}
+	t := &Trace{BuildID: p.build.id, PartBuild: p.build.part, NoBuild: !p.build.known,
+		Previous: c.previous}
 	// A boot before has had a table of its own, and nothing of this boot builds on it.
 	known := &p.table
 	if t.Previous > 0 {

@@ -60,7 +60,8 @@ func (d *decoder) change() error {
 	d.startTable()
 	d.delta = true
 	if base := d.seq - n; base != d.known.seq || base == 0 {
-		d.missing = fmt.Sprintf("the table of stacks that it builds on came with trace %d, which did not arrive: stacks are missing", base)
+		d.missing = fmt.Sprintf(
+			"the table of stacks that it builds on came with trace %d, which did not arrive: stacks are missing", base)
 		return nil
 	}
 	d.rows = slices.Clone(d.known.rows)
@@ -70,7 +71,8 @@ func (d *decoder) change() error {
 
 // setRow puts a row into the table.
 func (d *decoder) setRow(i int, s Stack) {
-	row := tracer.Stack{Lo: uintptr(s.Lo), Hi: uintptr(s.Hi), Used: uintptr(s.Used), Limit: uintptr(s.Limit)}
+	row := tracer.Stack{Lo: uintptr(s.Lo), Hi: uintptr(s.Hi), Used: uintptr(s.Used),
+		Limit: uintptr(s.Limit)}
 	s.Level = row.Level().String()
 	for len(d.rows) <= i {
 		d.rows, d.sent = append(d.rows, Stack{}), append(d.sent, false)

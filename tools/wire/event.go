@@ -1,6 +1,7 @@
 package wire
 
-// What a CPU did last, before it died: event lines, or words at tracer.EventMark in the compact form.
+// What a CPU did last, before it died: event lines, or words at tracer.EventMark in the compact
+// form.
 
 import (
 	"fmt"
@@ -98,11 +99,13 @@ func (r *Record) eventString() string {
 
 // eventsOf makes records of the words of a memory dump, if it is at tracer.EventMark.
 func eventsOf(addr uint64, words []uint64) (records []Record, ok bool) {
-	if addr-uint64(tracer.EventMark) >= MaxEvents*tracer.EventWords*8 || len(words)%tracer.EventWords != 0 {
+	if addr-uint64(tracer.EventMark) >= MaxEvents*tracer.EventWords*8 ||
+		len(words)%tracer.EventWords != 0 {
 		return nil, false
 	}
 	for ; len(words) > 0; words = words[tracer.EventWords:] {
-		e := tracer.Event{Ago: words[0], Kind: tracer.EventKind(words[1]), Thread: uint32(words[1] >> 8 & 0xffff), Number: uint32(words[1] >> 32), A: words[2], B: words[3]}
+		e := tracer.Event{Ago: words[0], Kind: tracer.EventKind(words[1]),
+			Thread: uint32(words[1] >> 8 & 0xffff), Number: uint32(words[1] >> 32), A: words[2], B: words[3]}
 		if e.Kind.String() != "?" {
 			records = append(records, Record{Op: OpEvent, Event: Event{Event: e}})
 		}

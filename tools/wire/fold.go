@@ -80,7 +80,8 @@ func (d *decoder) foldAgain(n uint64) error {
 		return errFold
 	}
 	first, second := &d.recs[k-2].Frame, &d.recs[k-1].Frame
-	if first.Kind != tracer.RA || second.Kind != tracer.RA || first.Address != second.Address || second.FP <= first.FP {
+	if first.Kind != tracer.RA || second.Kind != tracer.RA || first.Address != second.Address ||
+		second.FP <= first.FP {
 		return errFold
 	}
 	fold := Record{Op: OpFold, Count: n + 1, Value: second.FP + n*(second.FP-first.FP), HasValue: true}

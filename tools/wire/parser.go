@@ -174,7 +174,8 @@ func (p *Parser) plain(b []byte) []byte {
 
 // tagged reports whether the line begins with a tag, or may yet do so.
 func (p *Parser) tagged() (full, partial bool) {
-	for _, tag := range [...]string{tracer.Tag, tracer.CompactTag, tracer.CompactEnd, tracer.RepeatTag, elementTag} {
+	for _, tag := range [...]string{tracer.Tag, tracer.CompactTag, tracer.CompactEnd, tracer.RepeatTag,
+		elementTag} {
 		if tag == elementTag && !p.markupNow() {
 			continue
 		}
@@ -367,8 +368,9 @@ func (p *Parser) textLine(l *Line, r Record) {
 		}
 		// The last panic stage writes a trace of one line.
 		p.cut()
-		t := &Trace{Kind: r.Kind, Reason: r.Text, BuildID: p.build.id, PartBuild: p.build.part, NoBuild: !p.build.known,
-			Last: true, Frames: []Frame{r.Frame}}
+		t := &Trace{Kind: r.Kind, Reason: r.Text, BuildID: p.build.id, PartBuild: p.build.part,
+			NoBuild: !p.build.known,
+			Last:    true, Frames: []Frame{r.Frame}}
 		l.Record, l.Trace, l.Frame = r, t, 0
 		p.h.Line(l)
 		p.h.Done(t)
@@ -385,7 +387,8 @@ func (p *Parser) textLine(l *Line, r Record) {
 		if p.t == nil && !r.Bad {
 			// The begin line was lost, or lies before the log's start.
 			p.cut()
-			p.open(&Trace{BuildID: p.build.id, PartBuild: p.build.part, NoBuild: !p.build.known, NoBegin: true})
+			p.open(&Trace{BuildID: p.build.id, PartBuild: p.build.part, NoBuild: !p.build.known,
+				NoBegin: true})
 			p.t.MarkDamaged("its begin line is missing")
 		}
 	}

@@ -81,7 +81,8 @@ func (p *Parser) behindPrefix() (at int, ok bool) {
 			continue
 		}
 		prefix := p.line[:at]
-		if p.shape != "" && Shape(prefix) == p.shape || bytes.HasPrefix(rest, beginning) && isPrefix(prefix) {
+		if p.shape != "" && Shape(prefix) == p.shape || bytes.HasPrefix(rest, beginning) &&
+			isPrefix(prefix) {
 			return at, true
 		}
 	}
@@ -90,7 +91,8 @@ func (p *Parser) behindPrefix() (at int, ok bool) {
 
 // hasTag reports whether the line begins with a tag.
 func hasTag(line []byte) bool {
-	for _, tag := range [...]string{tracer.Tag, tracer.CompactTag, tracer.CompactEnd, tracer.RepeatTag} {
+	for _, tag := range [...]string{tracer.Tag, tracer.CompactTag, tracer.CompactEnd,
+		tracer.RepeatTag} {
 		if len(line) >= len(tag) && string(line[:len(tag)]) == tag {
 			return true
 		}

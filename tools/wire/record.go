@@ -116,9 +116,11 @@ var fieldLines = map[string]struct {
 	op   Op
 	read func(*Record, []string) bool
 }{
-	"begin": {OpBegin, (*Record).begin}, "cause": {OpCause, (*Record).cause}, "mem": {OpMem, (*Record).mem},
-	"stop": {OpStop, (*Record).stop}, "reg": {OpReg, (*Record).reg}, "stack": {OpStack, (*Record).stack},
-	"done": {OpDone, (*Record).done}, "repeat": {OpFold, (*Record).fold},
+	"begin": {OpBegin, (*Record).begin}, "cause": {OpCause, (*Record).cause},
+	"mem":  {OpMem, (*Record).mem},
+	"stop": {OpStop, (*Record).stop}, "reg": {OpReg, (*Record).reg},
+	"stack": {OpStack, (*Record).stack},
+	"done":  {OpDone, (*Record).done}, "repeat": {OpFold, (*Record).fold},
 	"event": {OpEvent, (*Record).event}, "branch": {OpBranch, (*Record).branch},
 }
 

@@ -13,9 +13,10 @@ import (
 // frameLine matches a frame's line as the target sends it, with the name of the
 // stack at its end, and behind that what the filter of package trace puts there. The latter is
 // told by its own end, so that a damaged line does not pass for one of these.
-var frameLine = lazyregexp.New(`^zf1 (?:#[0-9]+ [a-z]+ 0x[0-9a-f]+|\{\{\{bt:[0-9]+:0x[0-9a-f]+:[a-z]+\}\}\})` +
-	`(?: sp 0x[0-9a-f]+)? fp 0x[0-9a-f]+ [^ =]+` +
-	`( (?:0x[0-9a-f]+ \(.+\)|[^ =].*(?:\+0x[0-9a-f]+|\((?:inlined|inferred|repaired)\))))$`)
+var frameLine = lazyregexp.New(
+	`^zf1 (?:#[0-9]+ [a-z]+ 0x[0-9a-f]+|\{\{\{bt:[0-9]+:0x[0-9a-f]+:[a-z]+\}\}\})` +
+		`(?: sp 0x[0-9a-f]+)? fp 0x[0-9a-f]+ [^ =]+` +
+		`( (?:0x[0-9a-f]+ \(.+\)|[^ =].*(?:\+0x[0-9a-f]+|\((?:inlined|inferred|repaired)\))))$`)
 
 // wire returns how much of a line the target has sent.
 func sent(line []byte) int {

@@ -52,7 +52,8 @@ func (m *machine) wrongAccel() error {
 	if counts == "" {
 		return nil
 	}
-	return fmt.Errorf("%s counts instructions, which only tcg does; leave out -accel %s", counts, m.accel)
+	return fmt.Errorf("%s counts instructions, which only tcg does; leave out -accel %s",
+		counts, m.accel)
 }
 
 // chooseAccel decides on the accelerator. The error says what to do.
@@ -60,7 +61,8 @@ func (m *machine) chooseAccel(ctx context.Context) error {
 	name, why := m.accel, "as -accel has it"
 	if env := os.Getenv(qemu.AccelVariable); name == "" && env != "" {
 		if !slices.Contains(qemu.Accels, env) {
-			return fmt.Errorf("$%s is %s; it must be one of %s", qemu.AccelVariable, env, strings.Join(qemu.Accels, ", "))
+			return fmt.Errorf("$%s is %s; it must be one of %s", qemu.AccelVariable, env,
+				strings.Join(qemu.Accels, ", "))
 		}
 		name, why = env, "as $"+qemu.AccelVariable+" has it"
 	}

@@ -43,10 +43,11 @@ type answering struct {
 	out     *bufio.Writer
 	indexes *opening
 
-	f     addrSymbols            // what addresses are looked up in
-	base  uint64                 // the start of the section that they are in
-	files map[string]addrSymbols // of requests, by the name that was asked for; nil if it cannot be opened
-	list  bool                   // together the answers are one list in JSON
+	f    addrSymbols // what addresses are looked up in
+	base uint64      // the start of the section that they are in
+	// of requests, by the name that was asked for; nil if it cannot be opened
+	files map[string]addrSymbols
+	list  bool // together the answers are one list in JSON
 	all   []*jsonAnswer
 }
 
@@ -74,7 +75,8 @@ func answerAddresses(c *call, opt addrOptions) error {
 	}
 	indexes.debugDir = opt.debugDir
 	defer indexes.clean()
-	a := &answering{call: c, opt: &opt, out: bufio.NewWriterSize(c.stdout, 64<<10), indexes: indexes, files: make(map[string]addrSymbols), list: len(args) > 0, all: []*jsonAnswer{}}
+	a := &answering{call: c, opt: &opt, out: bufio.NewWriterSize(c.stdout, 64<<10), indexes: indexes,
+		files: make(map[string]addrSymbols), list: len(args) > 0, all: []*jsonAnswer{}}
 	defer a.close()
 	defer indexes.finish()
 	answer := a.addresses
@@ -188,10 +190,12 @@ func (a *answering) read(s string, line bool) (all []asked, err error) {
 	switch {
 	case err != nil, len(all) > 0, line && s == ",": // by which perf finds the end of an answer
 		return all, err
-	case line && rest != s && !strings.ContainsRune("+_.$", rune(rest[0])) && (rest[0]|0x20 < 'g' || rest[0]|0x20 > 'z'):
+	case line && rest != s && !strings.ContainsRune("+_.$", rune(rest[0])) &&
+		(rest[0]|0x20 < 'g' || rest[0]|0x20 > 'z'):
 		return number, nil
 	}
-	return nil, fmt.Errorf("%.40q is not a hexadecimal address, nor a name in the file, with or without an offset; want one such as 27f5a0 or 0x27f5a0", s)
+	return nil, fmt.Errorf(
+		"%.40q is not a hexadecimal address, nor a name in the file, with or without an offset; want one such as 27f5a0 or 0x27f5a0", s)
 }
 
 // scan reads the address that s begins with, as scanAddress does. With a map that has
@@ -214,7 +218,8 @@ func scan(f addrSymbols, s string) (n uint64, rest string) {
 // follows it, all of s if there is no number.
 func scanAddress(s string) (n uint64, rest string) {
 	t := strings.TrimLeft(s, " \t\n\v\f\r")
-	if len(t) > 2 && (strings.HasPrefix(t, "0x") || strings.HasPrefix(t, "0X")) && hexDigit(t[2]) >= 0 {
+	if len(t) > 2 && (strings.HasPrefix(t, "0x") || strings.HasPrefix(t, "0X")) &&
+		hexDigit(t[2]) >= 0 {
 		t = t[2:]
 	}
 	i, over := 0, false
@@ -293,9 +298,11 @@ func linePlaces(f *symbol.File, file string, line int) ([]uint64, error) {
 	case before == 0 && after == 0:
 		return nil, fmt.Errorf("%s has no code of a file %s", f.Name(), file)
 	case after == 0:
-		return nil, fmt.Errorf("%s has no code of %s:%d; the last line with code is %d", f.Name(), file, line, before)
+		return nil, fmt.Errorf("%s has no code of %s:%d; the last line with code is %d", f.Name(), file,
+			line, before)
 	}
-	return nil, fmt.Errorf("%s has no code of %s:%d; the next line with code is %d", f.Name(), file, line, after)
+	return nil, fmt.Errorf("%s has no code of %s:%d; the next line with code is %d", f.Name(),
+		file, line, after)
 }
 
 // written returns the error of writing answers: a script must not take a part of them for all.
@@ -394,7 +401,8 @@ func (opt *addrOptions) print(w textWriter, f addrSymbols, q asked, frames []loo
 			shown = q.addr
 		}
 		hex := strconv.FormatUint(shown, 16)
-		w.WriteString("0x" + strings.Repeat("0", max(0, 2*f.AddressSize()-len(hex))) + hex + opt.after(": "))
+		w.WriteString("0x" + strings.Repeat("0", max(0,
+			2*f.AddressSize()-len(hex))) + hex + opt.after(": "))
 	}
 	if len(frames) == 0 {
 		name, offset := variableAt(f, q.pc)

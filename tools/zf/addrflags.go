@@ -146,7 +146,11 @@ func (o *addrOptions) tables() (gnu, others, own []addrFlag) {
 		{"A absolute", switches(&o.relative, false)},
 		{"verbose", &o.verbose},
 		{"S symbols", &o.symbols},
-		{"x symbols-sections", func(string) error { o.symbols, o.symbolSections = true, true; return nil }},
+		{"x symbols-sections", func(string) error {
+			o.symbols, o.symbolSections = true,
+				true
+			return nil
+		}},
 		{"cache-size= color? default-arch= dia disable-gsym dsym-hint= no-untag-addresses untag-addresses? relative-address use-symbol-table?", nil},
 		{"dwp=", "a .dwp file is looked for beside the program, as PROGRAM.dwp; put it there"},
 		{"filter-markup", "`zf symbolize` resolves markup"},
@@ -159,7 +163,8 @@ func (o *addrOptions) tables() (gnu, others, own []addrFlag) {
 	}
 	own = []addrFlag{
 		{"map=", &o.mapFile}, {"base=", &o.base}, {"index=", &o.index}, {"debuginfod=", &o.debuginfod},
-		{"context=", o.view.setContext}, {"source=", remapping(&o.view.remaps)}, {"links=", &o.view.links},
+		{"context=", o.view.setContext}, {"source=", remapping(&o.view.remaps)},
+		{"links=", &o.view.links},
 		{"pid= core=", processes},
 	}
 	return gnu, others, own
@@ -167,7 +172,8 @@ func (o *addrOptions) tables() (gnu, others, own []addrFlag) {
 
 // setStyle sets the output style.
 func (o *addrOptions) setStyle(s string) error {
-	if o.style = strings.ToUpper(s); o.style != styleGNU && o.style != styleLLVM && o.style != styleJSON {
+	if o.style = strings.ToUpper(s); o.style != styleGNU && o.style != styleLLVM &&
+		o.style != styleJSON {
 		return fmt.Errorf("want GNU, LLVM or JSON, not %q", s)
 	}
 	return nil
@@ -292,7 +298,8 @@ func (o addrOptions) parse(args []string) (_ addrOptions, addrs []string, err er
 
 // parseLetters parses joined letters; the last may take the next of args. It returns what is
 // left of args. llvm says that those with a value are -e and -j alone, as llvm-symbolizer has it.
-func parseLetters(table []addrFlag, letters string, args []string, llvm bool) (_ []string, err error) {
+func parseLetters(table []addrFlag, letters string, args []string,
+	llvm bool) (_ []string, err error) {
 	for i := 0; i < len(letters) && err == nil; i++ {
 		f, _ := findFlag(table, letters[i:i+1], false)
 		value := letters[i+1:]

@@ -156,7 +156,8 @@ func (a *answering) emit(j *jsonAnswer) {
 func (fr *jsonFrame) verbose(w textWriter) {
 	fmt.Fprintf(w, "  Filename: %s\n", orUnknown(fr.FileName))
 	if fr.StartLine != 0 {
-		fmt.Fprintf(w, "  Function start filename: %s\n  Function start line: %d\n", orUnknown(fr.StartFileName), fr.StartLine)
+		fmt.Fprintf(w, "  Function start filename: %s\n  Function start line: %d\n",
+			orUnknown(fr.StartFileName), fr.StartLine)
 	}
 	if fr.StartAddress != "" {
 		fmt.Fprintf(w, "  Function start address: %s\n", fr.StartAddress)
@@ -213,7 +214,8 @@ func (opt *addrOptions) framesOf(a *answer) []*jsonFrame {
 	for i, fr := range opt.shown(a) {
 		more := &a.more[i]
 		j := &jsonFrame{
-			Column: more.Column, Discriminator: more.Discriminator, FileName: opt.fileOf(fr.File, more), Line: fr.Line,
+			Column: more.Column, Discriminator: more.Discriminator, FileName: opt.fileOf(fr.File, more),
+			Line:          fr.Line,
 			StartFileName: opt.fileOf(more.StartFile, more), StartLine: more.StartLine, call: fr,
 		}
 		if opt.functions {

@@ -30,8 +30,10 @@ func runBuild(c *call) error {
 	buildFlags(c.FlagSet, &o)
 	if err := c.parse([]option{
 		{&o.Output, "o", "write the image to `FILE`"},
-		{&o.HeapProfile, "memprofile", "add package kernel/observe/heapprofile:\nGo's runtime keeps a heap profile, for zf run -memprofile"},
-		{&o.Net, "net", "add package kernel/net/netup: the machine answers ping and ARP, and\nfinds out the hardware address that netconsole= sends to"},
+		{&o.HeapProfile, "memprofile",
+			"add package kernel/observe/heapprofile:\nGo's runtime keeps a heap profile, for zf run -memprofile"},
+		{&o.Net, "net",
+			"add package kernel/net/netup: the machine answers ping and ARP, and\nfinds out the hardware address that netconsole= sends to"},
 	}); err != nil {
 		return err
 	}

@@ -43,8 +43,10 @@ type call struct {
 }
 
 // newCall returns the call of a command with its arguments.
-func newCall(ctx context.Context, c *command, args []string, stdin io.Reader, stdout, stderr io.Writer) *call {
-	k := &call{command: c, streams: streams{"zf " + c.name, stdin, stdout, stderr}, given: args, ctx: ctx}
+func newCall(ctx context.Context, c *command, args []string, stdin io.Reader, stdout,
+	stderr io.Writer) *call {
+	k := &call{command: c, streams: streams{"zf " + c.name, stdin, stdout, stderr},
+		given: args, ctx: ctx}
 	k.FlagSet = flag.NewFlagSet(k.who, flag.ContinueOnError)
 	k.SetOutput(io.Discard) // where Parse says all of its errors
 	k.Usage = func() {}

@@ -46,7 +46,8 @@ func (c *chaosFlags) flags(fs *flag.FlagSet, with, first string) {
 func (c *chaosFlags) wrongWithout() error {
 	switch {
 	case c.on:
-		return errors.New("-chaos is for a machine that is recorded, so that it can be looked at: add -record FILE.zfr")
+		return errors.New(
+			"-chaos is for a machine that is recorded, so that it can be looked at: add -record FILE.zfr")
 	case c.said:
 		return errors.New("-seed is for -record with -chaos")
 	}

@@ -30,7 +30,8 @@ flags, their values, topics of help, and files. So:
 func runCompletion(c *call) error {
 	var of string
 	if err := c.parse([]option{
-		{&of, "flags", "print the flags of `COMMAND` alone: the scripts ask so for those of\ncommands that are programs of their own"},
+		{&of, "flags",
+			"print the flags of `COMMAND` alone: the scripts ask so for those of\ncommands that are programs of their own"},
 	}); err != nil {
 		return err
 	}

@@ -80,14 +80,16 @@ func runCore(c *call) error {
 		return full.ofStub(ctx, f.gdb)
 	}
 	t := chosenTrace{number: f.number}
-	if err := c.readLog(ctx, f.input, nil, trace.Options{Symbols: sym, Force: f.force, OnTrace: t.take}); err != nil {
+	if err := c.readLog(ctx, f.input, nil, trace.Options{Symbols: sym, Force: f.force,
+		OnTrace: t.take}); err != nil {
 		return err
 	}
 	switch {
 	case t.n == 0:
 		return fmt.Errorf("no trace in %s; zf symbolize shows what it has", f.input)
 	case t.chosen == nil:
-		return fmt.Errorf("-n %d: %s has %d; they are\n%s", f.number, f.input, t.n, strings.TrimSuffix(t.list.String(), "\n"))
+		return fmt.Errorf("-n %d: %s has %d; they are\n%s", f.number, f.input, t.n,
+			strings.TrimSuffix(t.list.String(), "\n"))
 	case !f.force && !sameBuild(t.chosen.BuildID, sym.BuildID()):
 		return status(exitUsage) // the filter has said it
 	}
@@ -162,7 +164,8 @@ func (c *chosenTrace) say(s *streams) {
 	default:
 		why = ", the last one"
 	}
-	s.say("took trace %d%s; -n N takes another of\n%s", c.at, why, strings.TrimSuffix(c.list.String(), "\n"))
+	s.say("took trace %d%s; -n N takes another of\n%s", c.at, why,
+		strings.TrimSuffix(c.list.String(), "\n"))
 }
 
 // threadNumbers is "thread 3", or "threads 3 to 5".
@@ -180,7 +183,8 @@ func sameBuild(trace, image string) bool {
 }
 
 // writeCore writes the core of a trace. What is no file, such as a pipe, is written to as it is.
-func writeCore(path string, t *wire.Trace, others []*wire.Trace, elf string, sym core.Symbols) (info core.Info, err error) {
+func writeCore(path string, t *wire.Trace, others []*wire.Trace, elf string,
+	sym core.Symbols) (info core.Info, err error) {
 	write := func(to *os.File) (err error) {
 		info, err = core.Write(to, t, others, elf, sym)
 		return err
@@ -201,7 +205,8 @@ func writeCore(path string, t *wire.Trace, others []*wire.Trace, elf string, sym
 // replaceFile has write make a file beside a path, and puts it there when it is whole: what was
 // there stays until then.
 func replaceFile(path string, mode fs.FileMode, write func(*os.File) error) (err error) {
-	part, err := os.OpenFile(filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%d", filepath.Base(path), os.Getpid())), os.O_RDWR|os.O_CREATE|os.O_TRUNC, mode)
+	part, err := os.OpenFile(filepath.Join(filepath.Dir(path),
+		fmt.Sprintf(".%s.%d", filepath.Base(path), os.Getpid())), os.O_RDWR|os.O_CREATE|os.O_TRUNC, mode)
 	if err != nil {
 		return err
 	}
@@ -226,7 +231,8 @@ func coreLine(t *wire.Trace) string {
 	if kind == "" {
 		kind = "?"
 	}
-	s := fmt.Sprintf("%-6s %s, %s: %s", printable(kind), count(len(t.Frames), "frame"), count(len(t.Words), "word"), printable(t.Reason))
+	s := fmt.Sprintf("%-6s %s, %s: %s", printable(kind), count(len(t.Frames), "frame"),
+		count(len(t.Words), "word"), printable(t.Reason))
 	if t.Damaged {
 		s += " (" + printable(t.Damage) + ")"
 	}

@@ -34,7 +34,10 @@ func (c *fullCore) write(from memory.Source) error {
 	o := core.FullOptions{Path: c.elf, Symbols: c.sym, Force: c.force}
 	if isTerminal(c.stderr) {
 		o.Done = func(n, of uint64) {
-			line.often(progressAfter/3, func() string { return fmt.Sprintf("reading memory: %d of %d MiB", n>>20, of>>20) })
+			line.often(progressAfter/3, func() string {
+				return fmt.Sprintf("reading memory: %d of %d MiB",
+					n>>20, of>>20)
+			})
 		}
 	}
 	info, size, err := c.file(from, o)
@@ -66,7 +69,8 @@ func (c *fullCore) write(from memory.Source) error {
 }
 
 // file writes the file, beside its place, and puts it there. size is what it takes on the disk.
-func (c *fullCore) file(from memory.Source, o core.FullOptions) (info core.FullInfo, size uint64, err error) {
+func (c *fullCore) file(from memory.Source,
+	o core.FullOptions) (info core.FullInfo, size uint64, err error) {
 	if fi, err := os.Stat(c.path); err == nil && !fi.Mode().IsRegular() {
 		return info, 0, fmt.Errorf("%s is no file: a core is written at many places", c.path)
 	}
@@ -91,7 +95,8 @@ func fullDisk(path string, err error) error {
 	case errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("%s: no space left on the disk; give -o FILE on another one", path)
 	case errors.Is(err, syscall.EFBIG):
-		return fmt.Errorf("%s: the file system takes no file of that size; give -o FILE on another one", path)
+		return fmt.Errorf("%s: the file system takes no file of that size; give -o FILE on another one",
+			path)
 	}
 	return err
 }
@@ -157,14 +162,17 @@ func (c *fullCore) ofFile(path string) error {
 		err = c.write(d)
 	}
 	var of *fs.PathError
-	if err != nil && !errors.As(err, &of) && (errors.Is(err, memory.ErrDump) || errors.Is(err, memory.ErrCut) || errors.Is(err, core.ErrNoTables) || errors.Is(err, memory.ErrTables)) {
+	if err != nil && !errors.As(err, &of) && (errors.Is(err, memory.ErrDump) ||
+		errors.Is(err, memory.ErrCut) || errors.Is(err, core.ErrNoTables) ||
+		errors.Is(err, memory.ErrTables)) {
 		err = fmt.Errorf("%s: %w", path, err)
 	}
 	return err
 }
 
 // errNoDeath is what becomes of a core of a machine that was not there any more, or has not died.
-var errNoDeath = errors.New("no core: the machine has ended by itself, without a death that left it there")
+var errNoDeath = errors.New(
+	"no core: the machine has ended by itself, without a death that left it there")
 
 // keepCore has the core of a machine made when that dies. An image that was built for this run
 // alone is kept beside it: without it a core says nothing.

@@ -31,7 +31,8 @@ var errNoELF = errors.New("-e ELF is missing: name the image that was running")
 // parse reads the flags, -e and -force with them, and the name of one file, which may stand
 // before flags; what says what that is. forced is the help of -force.
 func (d *dead) parse(c *call, what, forced string, all []option) error {
-	inputs, err := c.parseMixed(append(all, option{&d.elf, "e", elfUsage}, option{&d.force, "force", forced}))
+	inputs, err := c.parseMixed(append(all, option{&d.elf, "e", elfUsage},
+		option{&d.force, "force", forced}))
 	if err != nil {
 		return err
 	}
@@ -64,10 +65,12 @@ func (d *dead) isLog(err error) bool { return d.path == "-" || errors.Is(err, in
 
 // readLog reads the log at path, "-" for standard input, to its end. Its traces go where opt
 // says, and its text to text, unless that is nil.
-func (s *streams) readLog(ctx context.Context, path string, text io.Writer, opt trace.Options) error {
+func (s *streams) readLog(ctx context.Context, path string, text io.Writer,
+	opt trace.Options) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	in, err := input.Open(ctx, path, input.Options{Baud: input.DefaultBaud, Reconnect: input.Never, Stdin: s.stdin})
+	in, err := input.Open(ctx, path, input.Options{Baud: input.DefaultBaud, Reconnect: input.Never,
+		Stdin: s.stdin})
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,8 @@ func (f *dlvFlags) withSources(cmd []string, tmp string) ([]string, error) {
 
 // findDlv returns the path of Delve's command.
 func findDlv() (string, error) {
-	path, err := findProgram("dlv", dlvVariable, "install it with: go install github.com/go-delve/delve/cmd/dlv@latest")
+	path, err := findProgram("dlv", dlvVariable,
+		"install it with: go install github.com/go-delve/delve/cmd/dlv@latest")
 	if err != nil {
 		err = failure{err, exitMachine}
 	}
@@ -100,10 +101,12 @@ func (f *dlvFlags) parse(c *call) error {
 	trustFlag(c.FlagSet, &f.trust)
 	inputs, err := c.parseMixed([]option{
 		{&f.elf, "e", elfUsage},
-		{remapping(&f.sources), "source", "look for sources named under OLD under NEW: `OLD=NEW`; may be given\nmany times"},
+		{remapping(&f.sources), "source",
+			"look for sources named under OLD under NEW: `OLD=NEW`; may be given\nmany times"},
 		{&f.arguments, "dlv", "pass `ARG` to dlv, such as -dlv --init=FILE; may be given many times"},
 		{&f.force, "force", "do not look at the core first"},
-		{&f.reverse, "reverse", "of a recording: go backwards, too, with a Delve that does not ask this\nhost's settings"},
+		{&f.reverse, "reverse",
+			"of a recording: go backwards, too, with a Delve that does not ask this\nhost's settings"},
 	})
 	if err != nil {
 		return err

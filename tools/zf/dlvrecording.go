@@ -87,7 +87,8 @@ func (f *dlvFlags) runDlvRecording(c *call) error {
 }
 
 // asRR has Delve take this process for rr. served is closed when nobody is served any more.
-func asRR(ctx context.Context, bin, elf, recording string, o rewind.Options, served chan struct{}) (cmd, env []string, err error) {
+func asRR(ctx context.Context, bin, elf, recording string, o rewind.Options,
+	served chan struct{}) (cmd, env []string, err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, nil, err
@@ -119,12 +120,14 @@ esac
 			serve(ctx, conn, o)
 		}
 	}()
-	return []string{"replay", recording}, []string{"PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH")}, nil
+	return []string{"replay", recording}, []string{"PATH=" +
+		bin + string(filepath.ListSeparator) + os.Getenv("PATH")}, nil
 }
 
 // asDebugserver has Delve take this process for debugserver, which connects to Delve: the
 // script says where to, in a file.
-func asDebugserver(ctx context.Context, bin, elf string, o rewind.Options, served chan struct{}) (cmd, env []string, err error) {
+func asDebugserver(ctx context.Context, bin, elf string, o rewind.Options,
+	served chan struct{}) (cmd, env []string, err error) {
 	o.Exits = true
 	address, script := filepath.Join(bin, "address"), filepath.Join(bin, "debugserver")
 	text := fmt.Sprintf(`#!/bin/sh

@@ -24,7 +24,8 @@ type guestFiles struct {
 func (g *guestFiles) flags(fs *flag.FlagSet) {
 	addFlags(fs, []option{
 		{&g.archive, "initrd", "give the guest the files in the cpio archive `FILE` (newc format)"},
-		{names(&g.trees, "want a folder, or FOLDER:PATH"), "files", "give the guest the files in `DIR`, as its root; DIR:PATH puts them at\nPATH; may be given many times"},
+		{names(&g.trees, "want a folder, or FOLDER:PATH"), "files",
+			"give the guest the files in `DIR`, as its root; DIR:PATH puts them at\nPATH; may be given many times"},
 	})
 }
 

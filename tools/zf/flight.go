@@ -28,14 +28,18 @@ type flight struct {
 
 // flags adds the flags.
 func (f *flight) flags(fs *flag.FlagSet) {
-	f.kept = keptFiles{one: "a snapshot", many: "snapshots", show: "zf handles", none: "no snapshot has come; -append record=all has the kernel log"}
-	f.heap = keptFiles{one: "the heap profile", many: "heap profiles", show: "go tool pprof -top", none: "no heap profile has come"}
+	f.kept = keptFiles{one: "a snapshot", many: "snapshots", show: "zf handles",
+		none: "no snapshot has come; -append record=all has the kernel log"}
+	f.heap = keptFiles{one: "the heap profile", many: "heap profiles", show: "go tool pprof -top",
+		none: "no heap profile has come"}
 	f.cpu.flags(fs)
 	f.probes.flags(fs)
 	f.watch.flags(fs)
 	addFlags(fs, []option{
-		{&f.heap.path, "memprofile", "write the heap profile, as of the program's end or death, to `FILE`, for\ngo tool pprof and zf leaks; those before it are FILE.1 and so on"},
-		{&f.kept.path, "handles", "keep what the program has open, and who opened it, in `FILE`, for\nzf handles: each snapshot in FILE.1 and so on, the latest in FILE.\nThe kernel logs all (option record=all, unless -append has another)"},
+		{&f.heap.path, "memprofile",
+			"write the heap profile, as of the program's end or death, to `FILE`, for\ngo tool pprof and zf leaks; those before it are FILE.1 and so on"},
+		{&f.kept.path, "handles",
+			"keep what the program has open, and who opened it, in `FILE`, for\nzf handles: each snapshot in FILE.1 and so on, the latest in FILE.\nThe kernel logs all (option record=all, unless -append has another)"},
 	})
 }
 
@@ -65,7 +69,8 @@ func isFolder(path string) bool {
 
 // any reports whether anything is asked for.
 func (f *flight) any() bool {
-	return f.cpu.path != "" || f.kept.path != "" || f.heap.path != "" || len(f.probes.patterns) > 0 || len(f.watch.places) > 0
+	return f.cpu.path != "" || f.kept.path != "" || f.heap.path != "" || len(f.probes.patterns) > 0 ||
+		len(f.watch.places) > 0
 }
 
 // choose decides what is probed and adds that to the archive for the guest.
@@ -84,7 +89,10 @@ func (f *flight) arm(m *machine, sym *symbol.File, s *streams) {
 	}
 	if f.heap.path != "" {
 		m.options = append(m.options, "memprofile=on")
-		f.heap.take(m, handle.HeapKind, func(data []byte) ([]byte, error) { return f.heap.heapProfile(sym, data) })
+		f.heap.take(m, handle.HeapKind, func(data []byte) ([]byte,
+			error) {
+			return f.heap.heapProfile(sym, data)
+		})
 	}
 	if f.kept.path != "" {
 		if _, ok := lastOption(m.append, "record"); !ok {

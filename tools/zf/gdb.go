@@ -73,7 +73,8 @@ var gdbCommands string
 // gdbScript returns the commands with the constants that they need.
 func gdbScript() string {
 	return fmt.Sprintf("MODULE = %q\nTRAP_MARK = %#x\nSIGNATURE = %#x\nVECTOR_CALL = %d\n",
-		"github.com/zeroframe/zeroframe/", uint64(tracer.TrapMark), uint64(tracer.Signature), tracer.VectorCall) + gdbCommands
+		"github.com/zeroframe/zeroframe/", uint64(tracer.TrapMark), uint64(tracer.Signature),
+		tracer.VectorCall) + gdbCommands
 }
 
 // runGDB runs `zf gdb`.
@@ -140,7 +141,8 @@ func (f *gdbFlags) debug(ctx context.Context, c *call, gdb, target string, info 
 	defer end()
 	if f.listen != "" {
 		c.say("the machine waits for a debugger on %s", f.listen)
-		if err := f.sayEnd(vm); err != nil && !errors.Is(err, context.Canceled) { // ^C is how a user ends it
+		// ^C is how a user ends it
+		if err := f.sayEnd(vm); err != nil && !errors.Is(err, context.Canceled) {
 			return failure{err, exitMachine}
 		}
 		return nil
@@ -173,9 +175,12 @@ func (f *gdbFlags) parse(c *call) error {
 	f.files.flags(c.FlagSet)
 	buildFlags(c.FlagSet, &f.build)
 	if err := c.parse([]option{
-		{&f.gdb, "gdb", "pass `ARG` to gdb, such as -gdb -ex -gdb 'break main.main'; may be\ngiven many times"},
-		{&f.serial, "serial", "write what the machine sends to `FILE`; - is the terminal\n(default: a new file)"},
-		{&f.listen, "listen", "start no gdb; the machine waits for one at `ADDR`, such as 127.0.0.1:1234,\nand what it sends comes to the terminal unless there is -serial"},
+		{&f.gdb, "gdb",
+			"pass `ARG` to gdb, such as -gdb -ex -gdb 'break main.main'; may be\ngiven many times"},
+		{&f.serial, "serial",
+			"write what the machine sends to `FILE`; - is the terminal\n(default: a new file)"},
+		{&f.listen, "listen",
+			"start no gdb; the machine waits for one at `ADDR`, such as 127.0.0.1:1234,\nand what it sends comes to the terminal unless there is -serial"},
 		{&f.commands, "commands", "write zf-trace and the other commands to `FILE`, for gdb's source"},
 		{&f.elf, "e", "the `ELF` file that was running, where a core is what is looked at"},
 		{&f.core, "core", "look at the core `FILE` that zf core made of the image's trace"},
@@ -212,7 +217,8 @@ func (f *gdbFlags) parse(c *call) error {
 
 // start starts the machine, which waits for gdb on stub, a character device of QEMU's. end is
 // called when it has ended.
-func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, tmp, stub string) (vm *qemu.VM, end func(), err error) {
+func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, tmp,
+	stub string) (vm *qemu.VM, end func(), err error) {
 	var open []io.Closer
 	end = func() {
 		for _, c := range slices.Backward(open) {
@@ -251,7 +257,8 @@ func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, t
 		f.say("what the machine sends is in %s", file.Name())
 	}
 	filter, err := trace.NewFilter(serial, trace.Options{
-		Symbols: sym, Force: f.force, Log: f.stderr, Idle: trace.DefaultIdle, Sanitize: file == nil && isTerminal(f.stdout),
+		Symbols: sym, Force: f.force, Log: f.stderr, Idle: trace.DefaultIdle, Sanitize: file == nil &&
+			isTerminal(f.stdout),
 	})
 	if err != nil {
 		return fail(exitMachine, err)
@@ -261,7 +268,8 @@ func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, t
 	if err != nil {
 		return fail(exitMachine, err)
 	}
-	options := []string{kernelOption("arg0", strings.TrimSuffix(filepath.Base(target), ".elf")), "tty=pipe", f.append}
+	options := []string{kernelOption("arg0", strings.TrimSuffix(filepath.Base(target), ".elf")),
+		"tty=pipe", f.append}
 	f.qemu.Append = kernelCommandLine(strings.TrimSpace(strings.Join(options, " ")), f.arguments)
 	f.qemu.GDB = stub + ",server=on,wait=off"
 	f.qemu.Paused = true
@@ -276,7 +284,8 @@ func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, t
 // onTerminal runs a debugger to its end, with env besides our own environment. On a terminal
 // gdb is the foreground process group while it runs: ^C is for it alone, and QEMU, in ours,
 // does not end by it.
-func (c *call) onTerminal(ctx context.Context, debugger string, args []string, env ...string) error {
+func (c *call) onTerminal(ctx context.Context, debugger string, args []string,
+	env ...string) error {
 	cmd := exec.CommandContext(ctx, debugger, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.stdin, c.stdout, c.stderr
 	// Debian's gdb would ask the network for symbols that the image has itself.

@@ -85,7 +85,8 @@ func (f *goroutinesFlags) show(w io.Writer, all []*inspect.Goroutine, graph *wai
 }
 
 // read returns the goroutines of the core or the log, and of a core who waits for whom.
-func (f *goroutinesFlags) read(ctx context.Context, s *streams) ([]*inspect.Goroutine, *waits.Graph, error) {
+func (f *goroutinesFlags) read(ctx context.Context,
+	s *streams) ([]*inspect.Goroutine, *waits.Graph, error) {
 	p, err := f.open(s)
 	if err != nil {
 		if !f.isLog(err) {
@@ -133,11 +134,12 @@ func (f *goroutinesFlags) ofLog(ctx context.Context, s *streams) ([]*inspect.Gor
 		all, readErr = inspect.ReadTraceback(r)
 		io.Copy(io.Discard, r)
 	}()
-	err = s.readLog(ctx, f.path, w, trace.Options{Symbols: sym, Force: f.force, OnTrace: func(t *wire.Trace) {
-		if g := ofTrace(t); g != nil {
-			traced[g.ID] = g
-		}
-	}})
+	err = s.readLog(ctx, f.path, w, trace.Options{Symbols: sym, Force: f.force,
+		OnTrace: func(t *wire.Trace) {
+			if g := ofTrace(t); g != nil {
+				traced[g.ID] = g
+			}
+		}})
 	w.Close()
 	<-done
 	if err = errors.Join(err, readErr); err != nil {
@@ -148,7 +150,8 @@ func (f *goroutinesFlags) ofLog(ctx context.Context, s *streams) ([]*inspect.Gor
 	}
 	all = slices.AppendSeq(all, maps.Values(traced))
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%s is no core file, and no log with goroutines; GOTRACEBACK=all in the program's environment makes Go list them", f.path)
+		return nil, fmt.Errorf(
+			"%s is no core file, and no log with goroutines; GOTRACEBACK=all in the program's environment makes Go list them", f.path)
 	}
 	slices.SortStableFunc(all, func(a, b *inspect.Goroutine) int { return int(a.ID - b.ID) })
 	return all, nil
@@ -173,7 +176,8 @@ func ofTrace(t *wire.Trace) *inspect.Goroutine {
 			})
 		}
 		if len(f.Calls) == 0 && f.Address != 0 {
-			g.Frames = append(g.Frames, inspect.Frame{Address: inspect.Hex(f.Address), FP: inspect.Hex(f.FP)})
+			g.Frames = append(g.Frames, inspect.Frame{Address: inspect.Hex(f.Address),
+				FP: inspect.Hex(f.FP)})
 		}
 	}
 	return g

@@ -146,7 +146,8 @@ func runLeaks(c *call) error {
 		}
 	}
 	o := f.options()
-	kinds := []string{"page", "map", "fd", "thread", "timer", "futex", "object"} // though none may be open
+	// though none may be open
+	kinds := []string{"page", "map", "fd", "thread", "timer", "futex", "object"}
 	for _, u := range slices.Concat(uses[0], uses[1]) {
 		if !slices.Contains(kinds, u.Kind) {
 			kinds = append(kinds, u.Kind)
@@ -217,7 +218,8 @@ func openSnapshot(path, elf string) (*handle.Snapshot, error) {
 	s, err := handle.Read(data)
 	if errors.Is(err, handle.ErrNoSnapshot) {
 		if data = lastRecord(data, handle.Kind); data == nil {
-			return nil, fmt.Errorf("%s: %w, and no log with one in it; was record= on the kernel command line?", path, err)
+			return nil, fmt.Errorf(
+				"%s: %w, and no log with one in it; was record= on the kernel command line?", path, err)
 		}
 		s, err = handle.Read(data)
 	}
@@ -233,7 +235,8 @@ func openSnapshot(path, elf string) (*handle.Snapshot, error) {
 	}
 	defer sym.Close()
 	if id := sym.BuildID(); id != s.BuildID {
-		return nil, fmt.Errorf("%s: it is of build %s, and %s is build %s; -e wants the image that ran", path, s.BuildID, elf, id)
+		return nil, fmt.Errorf("%s: it is of build %s, and %s is build %s; -e wants the image that ran",
+			path, s.BuildID, elf, id)
 	}
 	s.Resolve(sym)
 	return s, nil
@@ -318,7 +321,8 @@ func (k *keptFiles) heapProfile(sym *symbol.File, data []byte) ([]byte, error) {
 		return nil, err
 	}
 	if h.Rate == 0 {
-		k.n, k.none = 0, "the program keeps no heap profile; run a package, or what zf build -memprofile makes"
+		k.n, k.none = 0,
+			"the program keeps no heap profile; run a package, or what zf build -memprofile makes"
 		return nil, nil
 	}
 	var b bytes.Buffer

@@ -97,7 +97,10 @@ func writeHolders(c *call, h *heap.Heap, pprof, svg string) error {
 		c.say("wrote %s; look at it with: go tool pprof %[1]s", pprof)
 	}
 	if svg != "" {
-		if err := writeFile(svg, func(w io.Writer) error { return profile.SVG(w, h.Profile(), "heap: who holds what") }); err != nil {
+		if err := writeFile(svg, func(w io.Writer) error {
+			return profile.SVG(w, h.Profile(),
+				"heap: who holds what")
+		}); err != nil {
 			return fmt.Errorf("-svg: %w", err)
 		}
 		c.say("wrote %s", svg)

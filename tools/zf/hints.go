@@ -166,7 +166,8 @@ func (n *noise) Write(p []byte) (int, error) {
 			continue
 		}
 		r, size := utf8.DecodeRune(rest)
-		if r == utf8.RuneError && size == 1 || r == 0x7f || r < ' ' && !strings.ContainsRune("\n\r\t\b\x1b", r) {
+		if r == utf8.RuneError && size == 1 || r == 0x7f || r < ' ' &&
+			!strings.ContainsRune("\n\r\t\b\x1b", r) {
 			n.odd++
 		}
 		rest = rest[size:]

@@ -236,7 +236,9 @@ func (x *opening) openNamed(exe, build string) (*symbol.File, *symstore.Table, e
 		return f, nil, nil
 	case err == nil:
 		f.Close()
-		return nil, nil, fmt.Errorf("%s is of another build than %s; -e may name a folder in which there are several", exe, build)
+		return nil, nil,
+			fmt.Errorf("%s is of another build than %s; -e may name a folder in which there are several",
+				exe, build)
 	case !errors.Is(err, symbol.ErrNotELF):
 		return nil, nil, fmt.Errorf("%w; -e names the ELF file to resolve with", err)
 	}

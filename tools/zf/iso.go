@@ -67,7 +67,8 @@ func runISO(c *call) error {
 	}
 	o := iso.Options{
 		Kernel: elf, Title: name, Output: output, WantScreen: image.WantScreen,
-		Cmdline: kernelCommandLine(strings.TrimSpace(kernelOption("arg0", name)+" "+f.append), f.arguments),
+		Cmdline: kernelCommandLine(strings.TrimSpace(kernelOption("arg0", name)+" "+f.append),
+			f.arguments),
 	}
 	dir, err := c.folder()
 	if err != nil {
@@ -91,7 +92,8 @@ func runISO(c *call) error {
 	if info, err := image.InspectFile(elf); err == nil {
 		id = info.BuildID
 	}
-	c.say("wrote %s, %s, for %s, build ID %s", output, size(fi.Size()), strings.Join(firmware, " and "), id)
+	c.say("wrote %s, %s, for %s, build ID %s", output, size(fi.Size()),
+		strings.Join(firmware, " and "), id)
 	if m := iso.MissingFirmware(firmware); m != "" {
 		c.say("%s", m)
 	}

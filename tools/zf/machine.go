@@ -90,15 +90,18 @@ func (m *machine) flags(fs *flag.FlagSet, memoryMiB, cpus int) {
 				return fmt.Errorf("want a number from 1 to %d", maxCPUs)
 			}
 			return nil
-		}, "smp", "`N` CPUs, 1 to 64 (" + byDefault + ").\nThreads run on all; when one dies, a trace of each of the others follows"},
+		}, "smp", "`N` CPUs, 1 to 64 (" + byDefault +
+			").\nThreads run on all; when one dies, a trace of each of the others follows"},
 		{&m.qemu.Extra, "qemu", "pass `ARG` to QEMU; may be given many times"},
 		{&m.qemu.Machine, "machine", "QEMU machine `TYPE`: q35, pc, microvm"},
 		{func(s string) error {
 			m.qemu.Net = s
 			return qemu.CheckNet(s)
-		}, "net", "add a network card of `MODEL` on QEMU's user network. The models are\n" + strings.Join(qemu.NetModels(), ", ") +
+		}, "net", "add a network card of `MODEL` on QEMU's user network. The models are\n" +
+			strings.Join(qemu.NetModels(), ", ") +
 			".\nBehind a comma come options for QEMU's -netdev user.\nIt is the kernel's /dev/nic0 (option net=on, which this adds). With\nnetconsole= or ip= in -append, package kernel/net/netup is linked, as by\nzf build -net"},
-		{m.mount, "mount", "let the guest see the folder `DIR` of the host, at its own path, or at\nPATH for DIR:/PATH. What is read comes when it is asked for. It is\nread-only; behind :private the program may write, and the host does not\nsee it; behind :rw it writes to the host. May be given many times.\nzf test shows the folders of the sources by itself, and not with none"},
+		{m.mount, "mount",
+			"let the guest see the folder `DIR` of the host, at its own path, or at\nPATH for DIR:/PATH. What is read comes when it is asked for. It is\nread-only; behind :private the program may write, and the host does not\nsee it; behind :rw it writes to the host. May be given many times.\nzf test shows the folders of the sources by itself, and not with none"},
 	})
 	m.records = new(records)
 	m.records.flags(fs)
@@ -120,20 +123,23 @@ func (m *machine) mount(s string) error {
 
 // cpuFlag adds the flag for the processor.
 func (m *machine) cpuFlag(fs *flag.FlagSet) {
-	addFlags(fs, []option{{&m.qemu.CPU, "cpu", "QEMU processor `MODEL`; max has all that\nthe accelerator can do"}})
+	addFlags(fs,
+		[]option{{&m.qemu.CPU, "cpu",
+			"QEMU processor `MODEL`; max has all that\nthe accelerator can do"}})
 	m.accelFlags(fs)
 }
 
 // consoleFlag adds the flag for the way of the program's text.
 func (m *machine) consoleFlag(fs *flag.FlagSet) {
 	m.console = "virtio"
-	fs.Func("console", "send the program's text and its input by `PORT`: virtio, a virtio\nconsole, or com1, the serial port, which is slower. The kernel's own\ntext and traces go by the serial port in any case (default virtio)", func(s string) error {
-		if s != "virtio" && s != "com1" {
-			return errors.New("want virtio or com1")
-		}
-		m.console = s
-		return nil
-	})
+	fs.Func("console",
+		"send the program's text and its input by `PORT`: virtio, a virtio\nconsole, or com1, the serial port, which is slower. The kernel's own\ntext and traces go by the serial port in any case (default virtio)", func(s string) error {
+			if s != "virtio" && s != "com1" {
+				return errors.New("want virtio or com1")
+			}
+			m.console = s
+			return nil
+		})
 }
 
 // boot runs the machine and returns the exit status of its end.
@@ -166,7 +172,8 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File) int {
 		return m.failed(exitUsage, err)
 	}
 	second := m.records.frames()
-	if port, _ := lastOption(m.append, "record.port"); port == "com2" || m.qemu.CDROM != "" && m.record == "" {
+	if port, _ := lastOption(m.append, "record.port"); port == "com2" || m.qemu.CDROM != "" &&
+		m.record == "" {
 		m.qemu.Records = second
 	}
 	ctx, con.interrupt = context.WithCancel(ctx)
@@ -192,7 +199,8 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File) int {
 
 // run starts the machine, waits for its end, and says what has become of it and of what was
 // asked for, which must not look like success where it is not there.
-func (m *machine) run(ctx context.Context, sym *symbol.File, con *console, options []string, out *screen, second *eventstream.Frames, recording *recording) int {
+func (m *machine) run(ctx context.Context, sym *symbol.File, con *console, options []string,
+	out *screen, second *eventstream.Frames, recording *recording) int {
 	quit := make(chan os.Signal, 1)
 	defer quits.stop(quit)
 	vm, err := m.start(ctx, options, quit)
@@ -205,7 +213,8 @@ func (m *machine) run(ctx context.Context, sym *symbol.File, con *console, optio
 	con.start(func() { m.askNMI(vm) })
 	stuck := m.attend(vm, out.filter, quit)
 	res, err := vm.Wait()
-	for _, cerr := range []error{out.text.Close(), second.Close(), out.filter.Close(), out.ends.flush()} {
+	for _, cerr := range []error{out.text.Close(), second.Close(), out.filter.Close(),
+		out.ends.flush()} {
 		err = cmp.Or(err, cerr)
 	}
 	rerr := recording.end(res, err)
@@ -223,7 +232,8 @@ func (m *machine) run(ctx context.Context, sym *symbol.File, con *console, optio
 		code = exitUsage
 	}
 	if rerr != nil {
-		code = max(code, m.failed(exitUsage, fmt.Errorf("%s: %s: %w", m.recordFlagName(), m.record, rerr)))
+		code = max(code, m.failed(exitUsage, fmt.Errorf("%s: %s: %w", m.recordFlagName(),
+			m.record, rerr)))
 	}
 	return code
 }
@@ -266,7 +276,8 @@ func (m *machine) sayBooting() {
 // ends lines with CR LF, and the kernel's options.
 func (m *machine) settle() (stdin io.Reader, pipe, cooked bool, options []string) {
 	// How many CPUs the host has must change no count, and no instruction.
-	if !m.smp && (m.oneCPU || m.qemu.Icount || m.record != "" || slices.Contains(m.qemu.Extra, "-icount")) {
+	if !m.smp && (m.oneCPU || m.qemu.Icount || m.record != "" ||
+		slices.Contains(m.qemu.Extra, "-icount")) {
 		m.qemu.CPUs = 1
 	}
 	stdin, cooked, options = m.stdin, true, slices.Clone(m.options)
@@ -275,7 +286,8 @@ func (m *machine) settle() (stdin io.Reader, pipe, cooked bool, options []string
 	}
 	// With -icount no instruction may wait for the host, as a virtio console that is full does. In a
 	// recording it is not.
-	if _, own := lastOption(m.append, "console"); m.console == "virtio" && !own && m.qemu.CDROM == "" && !m.qemu.NoSerial && !m.qemu.Icount && m.record == "" {
+	if _, own := lastOption(m.append, "console"); m.console == "virtio" && !own &&
+		m.qemu.CDROM == "" && !m.qemu.NoSerial && !m.qemu.Icount && m.record == "" {
 		m.qemu.Port = true
 		options = append(options, "console=virtio")
 	}
@@ -301,18 +313,22 @@ func (m *machine) settle() (stdin io.Reader, pipe, cooked bool, options []string
 		options = append(options, "tty=pipe")
 	}
 	if isTerminal(stdin) && m.qemu.CDROM == "" {
-		if columns, rows, err := term.GetSize(int(stdin.(*os.File).Fd())); err == nil && columns > 0 && rows > 0 {
-			options = append(options, fmt.Sprintf("tty.columns=%d", columns), fmt.Sprintf("tty.rows=%d", rows))
+		if columns, rows, err := term.GetSize(int(stdin.(*os.File).Fd())); err == nil &&
+			columns > 0 && rows > 0 {
+			options = append(options, fmt.Sprintf("tty.columns=%d", columns),
+				fmt.Sprintf("tty.rows=%d", rows))
 		}
 	}
 	return stdin, pipe, cooked, options
 }
 
 // start starts the machine, without a virtio console if this QEMU has none.
-func (m *machine) start(ctx context.Context, options []string, quit chan<- os.Signal) (*qemu.VM, error) {
+func (m *machine) start(ctx context.Context, options []string,
+	quit chan<- os.Signal) (*qemu.VM, error) {
 	vm, err := quits.start(ctx, m.qemu, quit)
 	if errors.Is(err, qemu.ErrPort) {
-		m.say("%v: the program's text comes by the serial port, which is slower, as with -console com1", qemu.ErrPort)
+		m.say("%v: the program's text comes by the serial port, which is slower, as with -console com1",
+			qemu.ErrPort)
 		m.qemu.Port = false
 		m.setAppend(slices.DeleteFunc(options, func(o string) bool { return o == "console=virtio" }))
 		vm, err = quits.start(ctx, m.qemu, quit)
@@ -321,7 +337,8 @@ func (m *machine) start(ctx context.Context, options []string, quit chan<- os.Si
 }
 
 // ended says how the machine has ended, and returns the exit status for it.
-func (m *machine) ended(ctx context.Context, sym *symbol.File, res qemu.Result, err error, stuck stuck, out *screen) int {
+func (m *machine) ended(ctx context.Context, sym *symbol.File, res qemu.Result, err error,
+	stuck stuck, out *screen) int {
 	err = withQEMUStep(m.accelFailed(err))
 	if len(m.qemu.Extra) > 0 && !errors.Is(err, qemu.ErrQEMU) {
 		// Whoever gives QEMU arguments may have asked it to say something.
@@ -329,7 +346,8 @@ func (m *machine) ended(ctx context.Context, sym *symbol.File, res qemu.Result, 
 	}
 	stats := out.filter.Stats()
 	code, msg := verdict(ctx, res, err, stats, stuck, sym)
-	if how, own := lastOption(m.append, "panic"); m.core != "" && stuck == afterTrace && (!own || how == "exit") {
+	if how, own := lastOption(m.append, "panic"); m.core != "" && stuck == afterTrace &&
+		(!own || how == "exit") {
 		msg = "" // it halted for us
 	}
 	if stats.Mismatch && !m.force {
@@ -356,9 +374,11 @@ type screen struct {
 
 // newScreen returns a screen that writes to a writer. looks is what that looks like: a terminal,
 // or none.
-func (m *machine) newScreen(to, looks io.Writer, sym *symbol.File, cooked, quiet bool, opt trace.Options) (*screen, error) {
+func (m *machine) newScreen(to, looks io.Writer, sym *symbol.File, cooked, quiet bool,
+	opt trace.Options) (*screen, error) {
 	s := &screen{ends: &lineEnds{w: to}}
-	opt.Symbols, opt.Color, opt.Sanitize, opt.Columns = sym, wantColor(looks), isTerminal(looks), columnsOf(looks)
+	opt.Symbols, opt.Color, opt.Sanitize, opt.Columns = sym, wantColor(looks), isTerminal(looks),
+		columnsOf(looks)
 	opt.Log, opt.Idle, opt.OnTrace = m.stderr, trace.DefaultIdle, s.died.take
 	err := m.view.apply(&opt, opt.Color)
 	if err != nil {
@@ -378,14 +398,17 @@ func (m *machine) newScreen(to, looks io.Writer, sym *symbol.File, cooked, quiet
 }
 
 // close ends it.
-func (s *screen) close() error { return errors.Join(s.text.Close(), s.filter.Close(), s.ends.flush()) }
+func (s *screen) close() error {
+	return errors.Join(s.text.Close(), s.filter.Close(), s.ends.flush())
+}
 
 // setAppend makes the kernel's command line. Our options come first: behind a "--" in the user's
 // line they would be arguments of the program, and of several equal options the last one counts.
 func (m *machine) setAppend(options []string) {
 	m.qemu.Append = ""
 	if m.qemu.CDROM == "" { // it has its own
-		m.qemu.Append = kernelCommandLine(strings.TrimSpace(strings.Join(append(slices.Clip(options), m.append), " ")), m.arguments)
+		m.qemu.Append = kernelCommandLine(strings.TrimSpace(strings.Join(append(slices.Clip(options),
+			m.append), " ")), m.arguments)
 	}
 }
 
@@ -399,7 +422,8 @@ type quitting struct {
 
 // start starts a machine whose ^\ goes to c. QEMU inherits that ^\ does not end it, which
 // for a moment takes it from all of us.
-func (q *quitting) start(ctx context.Context, config qemu.Config, c chan<- os.Signal) (*qemu.VM, error) {
+func (q *quitting) start(ctx context.Context, config qemu.Config,
+	c chan<- os.Signal) (*qemu.VM, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	signal.Ignore(syscall.SIGQUIT)

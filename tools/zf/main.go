@@ -52,32 +52,54 @@ const (
 func commands() []command {
 	return []command{
 		{"build", "[flags] PKG", "build a main package into a bootable image", buildText, runBuild, ""},
-		{"run", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, with traces resolved live", runText, runRun, ""},
-		{"replay", "[flags] FILE.zfr", "do a run again that zf run -record has recorded", replayText, runReplay, ofRecordings},
+		{"run", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, with traces resolved live",
+			runText, runRun, ""},
+		{"replay", "[flags] FILE.zfr", "do a run again that zf run -record has recorded", replayText,
+			runReplay, ofRecordings},
 		{"why", "[flags] FILE.zfr", "say what a recorded death came from", whyText, runWhy, ofRecordings},
-		{"iso", "[flags] PKG|ELF [-- ARGS]", "make an ISO image of it, for real machines", isoText, runISO, ""},
-		{"test", "[flags] [PKG...] [flags] [-args ARGS]", "run packages' tests in QEMU, as go test does", testText, runTest, ""},
-		{"symbolize", "-e ELF [flags] [INPUT]", "resolve the traces in a log or a stream", symbolizeText, runSymbolize, ""},
+		{"iso", "[flags] PKG|ELF [-- ARGS]", "make an ISO image of it, for real machines",
+			isoText, runISO, ""},
+		{"test", "[flags] [PKG...] [flags] [-args ARGS]", "run packages' tests in QEMU, as go test does",
+			testText, runTest, ""},
+		{"symbolize", "-e ELF [flags] [INPUT]", "resolve the traces in a log or a stream", symbolizeText,
+			runSymbolize, ""},
 		{"receive", "", "show machines' logs and traces, sent by UDP", "", runReceive, ""},
 		{"addr", "", "say where addresses are, as addr2line does", addrUsage, runAddr, ofAddresses},
-		{"symbolizer", "", "the same as llvm-symbolizer does, for sanitizers", symbolizerUsage, runSymbolizer, ofAddresses},
-		{"profile", "[flags] FILE", "show a CPU profile: table, flame graph", profileText, runProfile, ""},
-		{"map", "-e ELF|-map FILE [-o FILE]", "write a map file, or turn another kind into one", mapText, runMap, ""},
+		{"symbolizer", "", "the same as llvm-symbolizer does, for sanitizers", symbolizerUsage,
+			runSymbolizer, ofAddresses},
+		{"profile", "[flags] FILE", "show a CPU profile: table, flame graph", profileText,
+			runProfile, ""},
+		{"map", "-e ELF|-map FILE [-o FILE]", "write a map file, or turn another kind into one",
+			mapText, runMap, ""},
 		{"stacks", "-e ELF [flags]", "bound how deep each stack can get", stacksText, runStacks, ""},
-		{"handles", "[-e ELF] [flags] FILE", "show what a program has open, and who opened it", handlesText, runHandles, ofHandles},
-		{"leaks", "[-e ELF] [flags] BEFORE AFTER", "show which stacks have more open than before", leaksText, runLeaks, ofHandles},
-		{"report", "-e ELF [flags] LOG", "make an HTML page of a log, for a bug", reportText, runReport, ""},
-		{"core", "-e ELF [flags] LOG|-qmp SOCKET|-dump FILE|-gdb HOST:PORT", "make a core file, for gdb and Delve", coreText, runCore, ""},
-		{"trace", "-e ELF [-o FILE] [flags] LOG|CORE", "write what a dead machine did last, for Perfetto", timelineText, runTrace, ofCores},
-		{"goroutines", "-e ELF [flags] CORE|LOG", "list a dead program's goroutines", goroutinesText, runGoroutines, ofCores},
-		{"print", "-e ELF [flags] CORE [EXPR...]", "print a dead program's variables", printText, runPrint, ofCores},
-		{"heap", "-e ELF [flags] CORE", "say what is in a dead program's heap, and why", heapText, runHeap, ofCores},
-		{"waits", "-e ELF [flags] CORE", "say who waits for whom in a dead program", waitsText, runWaits, ofCores},
-		{"dlv", "[flags] -e ELF CORE | FILE.zfr", "look at a dead program in Delve", dlvText, runDlv, ofCores},
-		{"gdb", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, stopped, with gdb on it", gdbText, runGDB, ""},
+		{"handles", "[-e ELF] [flags] FILE", "show what a program has open, and who opened it",
+			handlesText, runHandles, ofHandles},
+		{"leaks", "[-e ELF] [flags] BEFORE AFTER", "show which stacks have more open than before",
+			leaksText, runLeaks, ofHandles},
+		{"report", "-e ELF [flags] LOG", "make an HTML page of a log, for a bug", reportText,
+			runReport, ""},
+		{"core", "-e ELF [flags] LOG|-qmp SOCKET|-dump FILE|-gdb HOST:PORT",
+			"make a core file, for gdb and Delve", coreText, runCore, ""},
+		{"trace", "-e ELF [-o FILE] [flags] LOG|CORE", "write what a dead machine did last, for Perfetto",
+			timelineText, runTrace, ofCores},
+		{"goroutines", "-e ELF [flags] CORE|LOG", "list a dead program's goroutines", goroutinesText,
+			runGoroutines, ofCores},
+		{"print", "-e ELF [flags] CORE [EXPR...]", "print a dead program's variables", printText,
+			runPrint, ofCores},
+		{"heap", "-e ELF [flags] CORE", "say what is in a dead program's heap, and why", heapText,
+			runHeap, ofCores},
+		{"waits", "-e ELF [flags] CORE", "say who waits for whom in a dead program", waitsText,
+			runWaits, ofCores},
+		{"dlv", "[flags] -e ELF CORE | FILE.zfr", "look at a dead program in Delve", dlvText,
+			runDlv, ofCores},
+		{"gdb", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, stopped, with gdb on it",
+			gdbText, runGDB, ""},
 		{"doctor", "", "say what this machine has, and what to install", doctorText, runDoctor, ofHost},
-		{"completion", "bash|zsh|fish", "print a script with which a shell completes zf", completionText, runCompletion, ofHost},
-		{"version", "", "print the version", "Version prints the versions of zf, of its kernel and of the Go that built zf.", runVersion, ofHost},
+		{"completion", "bash|zsh|fish", "print a script with which a shell completes zf", completionText,
+			runCompletion, ofHost},
+		{"version", "", "print the version",
+			"Version prints the versions of zf, of its kernel and of the Go that built zf.",
+			runVersion, ofHost},
 	}
 }
 
@@ -109,7 +131,8 @@ func dispatchIn(ctx context.Context, args []string, stdin io.Reader, stdout, std
 		c = &command{name: name, run: runHelp}
 	}
 	if c == nil {
-		fmt.Fprintf(stderr, "zf: unknown command %q%s; `zf -h` lists them\n", name, meant(name, "", commandNames()))
+		fmt.Fprintf(stderr, "zf: unknown command %q%s; `zf -h` lists them\n", name,
+			meant(name, "", commandNames()))
 		return exitUsage
 	}
 	return newCall(ctx, c, rest, stdin, stdout, stderr).do()
@@ -183,7 +206,8 @@ func runHelp(c *call) error {
 	if showTopic(name, c.stdout) {
 		return nil
 	}
-	return fmt.Errorf("unknown command or topic %q%s; `zf -h` lists commands, `zf help topics` topics", name, meant(name, "", topics()))
+	return fmt.Errorf("unknown command or topic %q%s; `zf -h` lists commands, `zf help topics` topics",
+		name, meant(name, "", topics()))
 }
 
 // runVersion prints the version.
@@ -191,6 +215,7 @@ func runVersion(c *call) error {
 	if err := c.parse(nil); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stdout, "zf %s, kernel %s, %s %s/%s\n", moduleVersion(), kernelVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(c.stdout, "zf %s, kernel %s, %s %s/%s\n", moduleVersion(), kernelVersion,
+		runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return nil
 }

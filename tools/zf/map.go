@@ -73,7 +73,10 @@ func runMap(c *call) error {
 		}
 		return nil
 	}
-	if err := writeFile(output, func(w io.Writer) error { return mapfile.Write(w, syms, size) }); err != nil {
+	if err := writeFile(output, func(w io.Writer) error {
+		return mapfile.Write(w, syms,
+			size)
+	}); err != nil {
 		return err
 	}
 	c.say("wrote %s, %d symbols", output, len(syms))

@@ -40,7 +40,8 @@ func (f *testFlags) lookForSources(ctx context.Context) (wait func() error) {
 
 // mounts returns the folders of this host that the tests of a package see, and whether its own
 // is among them.
-func (f *testFlags) mounts(ctx context.Context, p image.TestPackage) (shares []qemu.Share, own bool, err error) {
+func (f *testFlags) mounts(ctx context.Context,
+	p image.TestPackage) (shares []qemu.Share, own bool, err error) {
 	shares = append(shares, f.qemu.Shares...)
 	if len(f.sources) > 0 {
 		has, err := qemu.HasShares(ctx, f.qemu.Program)
@@ -77,7 +78,8 @@ func sourceRoots(p image.TestPackage, sources []string) (roots []string) {
 		if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
 			continue
 		}
-		if target, err := filepath.EvalSymlinks(link); err == nil && !strings.HasPrefix(target, sources[0]+string(filepath.Separator)) {
+		if target, err := filepath.EvalSymlinks(link); err == nil &&
+			!strings.HasPrefix(target, sources[0]+string(filepath.Separator)) {
 			roots = append(roots, target)
 		}
 	}

@@ -13,7 +13,8 @@ import (
 
 // open opens the input. Of photos it is the lines of the traces whose codes are on them, as a
 // serial port would have sent them; unread says that not all could be read.
-func (f *symbolizeFlags) open(ctx context.Context, stdin io.Reader, note func(string)) (in io.ReadCloser, unread bool, err error) {
+func (f *symbolizeFlags) open(ctx context.Context, stdin io.Reader,
+	note func(string)) (in io.ReadCloser, unread bool, err error) {
 	if f.inputs == nil {
 		in, err := input.Open(ctx, f.input, input.Options{
 			Baud: f.baud, Reconnect: f.reconnect, Follow: f.follow, Stdin: stdin, Note: note,

@@ -79,7 +79,8 @@ func runPrint(c *call) error {
 }
 
 // printAll lists the variables of a frame.
-func printAll(c *call, p *inspect.Program, at inspect.Place, limits inspect.Limits, json bool) error {
+func printAll(c *call, p *inspect.Program, at inspect.Place, limits inspect.Limits,
+	json bool) error {
 	all, err := p.Variables(at, limits)
 	if err != nil {
 		return err

@@ -43,7 +43,8 @@ func (p *probes) flags(fs *flag.FlagSet) {
 			return nil
 		}, "probe", "count and time the calls of the functions whose names match `PATTERN`,\nsuch as 'main.parse*,strconv.*'; may be given many times"},
 		{&p.stacks, "probe-stacks", "count by the stack of callers, too"},
-		{&p.json, "probe-json", "write the counts, with histograms, as one JSON object to `FILE`;\n- is standard output"},
+		{&p.json, "probe-json",
+			"write the counts, with histograms, as one JSON object to `FILE`;\n- is standard output"},
 		{&p.top, "probe-top", "show the `N` functions with the most time; 0 shows all"},
 	})
 }
@@ -90,7 +91,8 @@ func (p *probes) end(s *streams) bool {
 	}
 	err := p.last.Text(s.stderr, p.top)
 	if p.json != "" && err == nil {
-		err = writeTo(p.json, s.stdout, func(w io.Writer) error { return json.NewEncoder(w).Encode(p.last) })
+		err = writeTo(p.json, s.stdout,
+			func(w io.Writer) error { return json.NewEncoder(w).Encode(p.last) })
 	}
 	if err != nil {
 		s.say("-probe: %v", err)

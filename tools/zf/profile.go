@@ -68,7 +68,8 @@ func runProfile(c *call) error {
 			return err
 		}
 	} else if p, err = pprof.ParseData(data); err != nil {
-		return fmt.Errorf("%s is no profile in pprof's format: %w; what a target has sent needs -e ELF", c.Arg(0), err)
+		return fmt.Errorf("%s is no profile in pprof's format: %w; what a target has sent needs -e ELF",
+			c.Arg(0), err)
 	}
 	if title == "" {
 		title = "profile"
@@ -128,8 +129,10 @@ func resolveProfile(data []byte, elf string, s *streams) (*pprof.Profile, error)
 // profileNotes says what is wrong with a profile that can be used.
 func profileNotes(r *profile.Record) (notes []string) {
 	if r.Lost > 0 {
-		notes = append(notes, fmt.Sprintf("%d of %d ticks were lost, no room for their stacks: give the kernel a larger depot=BYTES (it was %d)",
-			r.Lost, r.Ticks, r.Stacks.Size))
+		notes = append(notes,
+			fmt.Sprintf(
+				"%d of %d ticks were lost, no room for their stacks: give the kernel a larger depot=BYTES (it was %d)",
+				r.Lost, r.Ticks, r.Stacks.Size))
 	}
 	if r.Stalled > r.Ticks/100 {
 		notes = append(notes, r.StalledNote())
@@ -163,7 +166,8 @@ type cpuProfile struct {
 
 func (c *cpuProfile) flags(fs *flag.FlagSet) {
 	addFlags(fs, []option{
-		{&c.path, "cpuprofile", "profile the program, kernel included, and write `FILE` in pprof's\nformat when the machine ends: for zf profile and go tool pprof"},
+		{&c.path, "cpuprofile",
+			"profile the program, kernel included, and write `FILE` in pprof's\nformat when the machine ends: for zf profile and go tool pprof"},
 		{&c.hz, "profilerate", "take `N` samples in a second of running time (default 997)"},
 	})
 }

@@ -60,15 +60,21 @@ func (f *runFlags) wrongRecord() error {
 	case f.record == "":
 		return f.chaos.wrongWithout()
 	case f.recordLast > 0 && f.isISO():
-		return errors.New("-record-last does not go with an ISO image: the state of a machine that waits for its disc cannot be taken; boot the image itself")
+		return errors.New(
+			"-record-last does not go with an ISO image: the state of a machine that waits for its disc cannot be taken; boot the image itself")
 	case f.recordLast > 0 && f.qemu.Net != "":
-		return errors.New("-record-last does not go with -net: the host's part of QEMU's network is in the machine's state, and a replay has none")
+		return errors.New(
+			"-record-last does not go with -net: the host's part of QEMU's network is in the machine's state, and a replay has none")
 	case f.core != "":
-		return errors.New("-core does not go with -record; take the core of the recording: zf replay -core " + f.core + " " + f.record)
+		return errors.New(
+			"-core does not go with -record; take the core of the recording: zf replay -core " + f.core +
+				" " + f.record)
 	case f.qemu.Reboots > 0:
-		return errors.New("-reboots does not go with -record: QEMU's log has no resets that come from its monitor")
+		return errors.New(
+			"-reboots does not go with -record: QEMU's log has no resets that come from its monitor")
 	case f.qemu.UEFI:
-		return errors.New("-uefi does not go with -record: the firmware's settings are in no recording; without it the image boots by a BIOS")
+		return errors.New(
+			"-uefi does not go with -record: the firmware's settings are in no recording; without it the image boots by a BIOS")
 	case samePath(f.record, f.target):
 		return errors.New("-record " + f.record + " would overwrite " + f.target)
 	case f.chaos.on && f.chaosGiven():
@@ -76,7 +82,8 @@ func (f *runFlags) wrongRecord() error {
 	case f.chaos.said && !f.chaos.on:
 		return errors.New("-seed is for -chaos")
 	case f.chaos.on && f.isISO():
-		return errors.New(f.target + " has its own command line; give -chaos's option to zf iso: -append chaos=SEED")
+		return errors.New(f.target +
+			" has its own command line; give -chaos's option to zf iso: -append chaos=SEED")
 	}
 	return f.machine.wrongRecord("-record", &f.files)
 }
@@ -93,23 +100,29 @@ func (m *machine) wrongRecord(flag string, files *guestFiles) error {
 	port, _ := lastOption(m.append, "record.port")
 	switch {
 	case m.smp && m.qemu.CPUs > 1:
-		return fmt.Errorf("%s records one CPU, not %d: QEMU writes down all that reaches a CPU from outside, and another CPU's writes are not in that; leave out -smp %[2]d", flag, m.qemu.CPUs)
+		return fmt.Errorf(
+			"%s records one CPU, not %d: QEMU writes down all that reaches a CPU from outside, and another CPU's writes are not in that; leave out -smp %[2]d", flag, m.qemu.CPUs)
 	case strings.HasPrefix(m.qemu.Net, "virtio"):
-		return errors.New("-net virtio does not go with " + flag + ": QEMU serves that card when its main loop comes to it, which is in no log; take -net e1000 or -net e1000e")
+		return errors.New("-net virtio does not go with " + flag +
+			": QEMU serves that card when its main loop comes to it, which is in no log; take -net e1000 or -net e1000e")
 	case m.qemu.Net != "" && m.qemu.Icount:
-		return errors.New("-icount does not go with -net and " + flag + ": no frame would reach a recorded machine that does not sleep; leave -icount out")
+		return errors.New("-icount does not go with -net and " + flag +
+			": no frame would reach a recorded machine that does not sleep; leave -icount out")
 	case port == "com2":
-		return errors.New("record.port=com2 does not go with " + flag + ": QEMU's log has one serial port")
+		return errors.New("record.port=com2 does not go with " + flag +
+			": QEMU's log has one serial port")
 	}
 	for _, s := range m.qemu.Shares {
 		if s.Writable {
-			return fmt.Errorf("-mount %s:rw does not go with %s: what the host's folder answers is in no recording; without :rw it is copied", s.Dir, flag)
+			return fmt.Errorf(
+				"-mount %s:rw does not go with %s: what the host's folder answers is in no recording; without :rw it is copied", s.Dir, flag)
 		}
 		files.trees = append(files.trees, s.Dir+":"+s.Path)
 	}
 	m.qemu.Shares = nil
 	for _, arg := range m.qemu.Extra {
-		for _, not := range []string{"-drive", "-hda", "-cdrom", "-blockdev", "-snapshot", "-icount", "-smp", "-loadvm", "-incoming"} {
+		for _, not := range []string{"-drive", "-hda", "-cdrom", "-blockdev", "-snapshot", "-icount",
+			"-smp", "-loadvm", "-incoming"} {
 			if "-"+strings.TrimLeft(arg, "-") == not {
 				return fmt.Errorf("-qemu %s does not go with %s: what it brings is in no recording", arg, flag)
 			}
@@ -136,12 +149,14 @@ type recordWriter interface {
 
 // startRecord begins the recording of the machine, if there is to be one, whose Config is complete
 // but for that. Without an image's symbols it has no build ID.
-func (m *machine) startRecord(ctx context.Context, sym *symbol.File, cooked bool) (*recording, error) {
+func (m *machine) startRecord(ctx context.Context, sym *symbol.File,
+	cooked bool) (*recording, error) {
 	if m.record == "" {
 		return nil, nil
 	}
 	q := &m.qemu
-	if _, given := lastOption(q.Append, "tick"); !given && q.CDROM == "" { // a disc has its own command line
+	// a disc has its own command line
+	if _, given := lastOption(q.Append, "tick"); !given && q.CDROM == "" {
 		q.Append = strings.TrimSpace(recordTick + " " + q.Append)
 	}
 	version, err := qemu.Version(ctx, q.Program)
@@ -173,7 +188,8 @@ func (m *machine) startRecord(ctx context.Context, sym *symbol.File, cooked bool
 	if err != nil {
 		return nil, err
 	}
-	replay := qemu.Config{Replay: "-", Machine: q.Machine, CPU: q.CPU, MemoryMiB: q.MemoryMiB, Net: q.Net, Append: q.Append, Extra: q.Extra}
+	replay := qemu.Config{Replay: "-", Machine: q.Machine, CPU: q.CPU, MemoryMiB: q.MemoryMiB,
+		Net: q.Net, Append: q.Append, Extra: q.Extra}
 	for _, doubt := range replay.Doubts() {
 		m.say("note: to replay it takes -trust-qemu-args, since %s", printable(doubt))
 	}
@@ -193,7 +209,8 @@ func knownLog(ctx context.Context, program string) error {
 	case err != nil:
 		return err
 	case version != record.KnownVersion:
-		return fmt.Errorf("-record-last: this QEMU's log is of the format %#x, and zf reads %#x, that of QEMU 7.2; record the whole run", version, record.KnownVersion)
+		return fmt.Errorf(
+			"-record-last: this QEMU's log is of the format %#x, and zf reads %#x, that of QEMU 7.2; record the whole run", version, record.KnownVersion)
 	}
 	return nil
 }
@@ -282,7 +299,8 @@ func (r *recording) begins() string {
 	if from.At == 0 {
 		return r.path + " has the whole run"
 	}
-	return fmt.Sprintf("%s has the last %v of the run, from instruction %d on", r.path, last.Round(time.Millisecond), from.At)
+	return fmt.Sprintf("%s has the last %v of the run, from instruction %d on", r.path,
+		last.Round(time.Millisecond), from.At)
 }
 
 // askNMI asks a machine with an NMI where it is, if it can be asked.

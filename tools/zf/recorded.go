@@ -74,13 +74,16 @@ func (r *recorded) close() {
 }
 
 // errStranger is for a recording with doubts.
-var errStranger = errors.New("this recording asks for more than the machine that zf run -record makes")
+var errStranger = errors.New(
+	"this recording asks for more than the machine that zf run -record makes")
 
 // machine is the recording's machine, paused; QEMU's log is the file at path.
 func (r *recorded) machine(path string) qemu.Config {
 	cfg := qemu.Config{
-		Kernel: r.Path(record.Image), Initrd: r.Path(record.Initrd), CDROM: r.Path(record.Disc), Append: r.Append,
-		Machine: r.Machine, CPU: r.CPU, MemoryMiB: r.MemoryMiB, VirtualTime: r.VirtualTime, Seed: r.Seed, Date: r.Clock, Net: r.Net, Extra: r.Extra,
+		Kernel: r.Path(record.Image), Initrd: r.Path(record.Initrd), CDROM: r.Path(record.Disc),
+		Append:  r.Append,
+		Machine: r.Machine, CPU: r.CPU, MemoryMiB: r.MemoryMiB, VirtualTime: r.VirtualTime, Seed: r.Seed,
+		Date: r.Clock, Net: r.Net, Extra: r.Extra,
 		Icount: true, Replay: path, Snapshot: r.Path(record.Snapshot), Paused: true,
 	}
 	if cfg.CDROM != "" {
@@ -95,8 +98,9 @@ func (r *recorded) config(path string) (qemu.Config, error) {
 	if len(doubts) == 0 || r.trust {
 		return r.machine(path), nil
 	}
-	return qemu.Config{}, fmt.Errorf("%s: %w: %s; QEMU could run programs and write files for it, so it is not replayed. zf replay -info shows all of it; give -trust-qemu-args if you trust whoever made it",
-		r.file, errStranger, printable(doubts[0]))
+	return qemu.Config{},
+		fmt.Errorf("%s: %w: %s; QEMU could run programs and write files for it, so it is not replayed. zf replay -info shows all of it; give -trust-qemu-args if you trust whoever made it",
+			r.file, errStranger, printable(doubts[0]))
 }
 
 // ofReplay gives the error of a replay that has not begun its exit status.
@@ -124,7 +128,8 @@ func (r *recorded) doubts() []string {
 func (r *recorded) checkQEMU(ctx context.Context) error {
 	have, err := qemu.Version(ctx, "")
 	if err == nil && have != r.QEMU {
-		err = fmt.Errorf("%w %s, and this is %s, whose machine is another; install that one", errOtherQEMU, printable(r.QEMU), printable(have))
+		err = fmt.Errorf("%w %s, and this is %s, whose machine is another; install that one",
+			errOtherQEMU, printable(r.QEMU), printable(have))
 	}
 	return err
 }

@@ -28,7 +28,9 @@ type records struct {
 
 // flags adds the flags about records.
 func (r *records) flags(fs *flag.FlagSet) {
-	addFlags(fs, []option{{&r.dir, "records", "keep each record that the target sends as a file in folder `DIR`,\nunder its number and kind"}})
+	addFlags(fs,
+		[]option{{&r.dir, "records",
+			"keep each record that the target sends as a file in folder `DIR`,\nunder its number and kind"}})
 }
 
 // take has f called with the data of each record of a kind. Its error is said, and
@@ -76,7 +78,8 @@ func (r *records) record(rec eventstream.Record) {
 	}
 	if r.dir != "" && err == nil {
 		if err = os.MkdirAll(r.dir, 0o777); err == nil {
-			err = os.WriteFile(filepath.Join(r.dir, fmt.Sprintf("%d-%s", rec.ID, fileName(rec.Kind))), rec.Data, 0o666)
+			err = os.WriteFile(filepath.Join(r.dir, fmt.Sprintf("%d-%s", rec.ID, fileName(rec.Kind))),
+				rec.Data, 0o666)
 		}
 	} else if f == nil {
 		r.left++
@@ -94,7 +97,8 @@ func (r *records) record(rec eventstream.Record) {
 func fileName(kind string) string {
 	b := []byte(kind)
 	for i, c := range b {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_') {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' ||
+			c == '-' || c == '_') {
 			b[i] = '_'
 		}
 	}
@@ -113,7 +117,8 @@ func (r *records) end() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.left > 0 {
-		r.say("%d bytes in records that nobody asked for (%d) were left out; -records DIR keeps them", r.bytes, r.left)
+		r.say("%d bytes in records that nobody asked for (%d) were left out; -records DIR keeps them",
+			r.bytes, r.left)
 	}
 	return r.err
 }

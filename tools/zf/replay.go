@@ -117,7 +117,8 @@ func parsePoint(s string) (point, error) {
 	return p, nil
 }
 
-var errWantPoint = errors.New("want a time such as 1.5s, a number of instructions, or end-10ms, end-5000, death-1ms")
+var errWantPoint = errors.New(
+	"want a time such as 1.5s, a number of instructions, or end-10ms, end-5000, death-1ms")
 
 // of returns the number of instructions that the point is at in a recording, and whether that
 // is its end.
@@ -127,7 +128,8 @@ func (p point) of(r *record.Recording, l *record.Log) (at uint64, end bool, err 
 		return l.Instructions, true, nil
 	}
 	if !l.Known && (p.isTime || p.fromEnd) {
-		return 0, false, errors.New("this QEMU's log is of a format that zf cannot read: give -until a number of instructions")
+		return 0, false,
+			errors.New("this QEMU's log is of a format that zf cannot read: give -until a number of instructions")
 	}
 	at = p.instructions
 	last, lastTime := l.Instructions, l.Time
@@ -139,7 +141,8 @@ func (p point) of(r *record.Recording, l *record.Log) (at uint64, end bool, err 
 	}
 	switch {
 	case p.isTime && virtual:
-		return 0, false, errors.New("with -icount sleeping takes no time, and the recording does not say when it was: give a number of instructions")
+		return 0, false,
+			errors.New("with -icount sleeping takes no time, and the recording does not say when it was: give a number of instructions")
 	case p.fromEnd && p.isTime && p.time >= lastTime-l.Base.Time():
 		return 0, false, fmt.Errorf("there are only %v before it", lastTime-l.Base.Time())
 	case p.fromEnd && !p.isTime && at >= last-l.Base.At:
@@ -165,16 +168,19 @@ func (p point) of(r *record.Recording, l *record.Log) (at uint64, end bool, err 
 	case at <= b.At && b.At > 0:
 		return 0, false, errors.New("the recording begins " + beginsAt(r, l) + "; give a later point")
 	case at == 0:
-		return 0, false, errors.New("that is the beginning, where the machine has run nothing; give a later point")
+		return 0, false,
+			errors.New("that is the beginning, where the machine has run nothing; give a later point")
 	}
 	return at, false, nil
 }
 
 // goDeath is how Go's runtime begins to say that a program dies.
-var goDeath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(?:panic: |fatal error: )`) })
+var goDeath = sync.OnceValue(
+	func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(?:panic: |fatal error: )`) })
 
 // traceBegin is the first line of a trace.
-var traceBegin = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`zf1 begin \d+ (\w+)`) })
+var traceBegin = sync.OnceValue(
+	func() *regexp.Regexp { return regexp.MustCompile(`zf1 begin \d+ (\w+)`) })
 
 // deathAt returns how many instructions had been run when a recorded machine began to say that
 // it dies: with the first byte of Go's panic, or without one of the trace.
@@ -187,7 +193,8 @@ func deathAt(r *record.Recording, l *record.Log) (uint64, error) {
 		}
 	}
 	if at < 0 {
-		return 0, errors.New("the recording has no death, of a trace in text that is; count from end, as in end-1ms")
+		return 0, errors.New(
+			"the recording has no death, of a trace in text that is; count from end, as in end-1ms")
 	}
 	if said := goDeath().FindAllIndex(r.Serial[:at], -1); said != nil {
 		at = said[len(said)-1][0]
@@ -256,10 +263,14 @@ func runReplay(c *call) error {
 func recordingInfo(r *recorded) string {
 	l := r.log
 	var b strings.Builder
-	row := func(name, format string, a ...any) { fmt.Fprintf(&b, "%-13s %s\n", name, fmt.Sprintf(format, a...)) }
+	row := func(name, format string, a ...any) {
+		fmt.Fprintf(&b, "%-13s %s\n", name,
+			fmt.Sprintf(format, a...))
+	}
 	row("image", "%s, build ID %s", printable(r.Name), printable(r.BuildID))
 	row("recorded", "%s by %s", r.Date.Format(time.RFC3339), printable(r.Command))
-	row("machine", "%s, processor %s, %d MiB, QEMU %s", printable(r.Machine), printable(r.CPU), r.MemoryMiB, printable(r.QEMU))
+	row("machine", "%s, processor %s, %d MiB, QEMU %s", printable(r.Machine), printable(r.CPU),
+		r.MemoryMiB, printable(r.QEMU))
 	row("command line", "%s", printable(r.Append))
 	if r.Net != "" {
 		row("network", "%s, %s", printable(r.Net), count(l.Frames, "frame"))
@@ -326,8 +337,10 @@ func (f *replayFlags) parse(c *call) error {
 			}
 			return nil
 		}, "gdb", "wait for gdb at `ADDR`, such as 127.0.0.1:1234 or a port alone, before\nthe first instruction or, with -until, there"},
-		{&f.back, "reverse", "let gdb at -gdb go backwards, too; the machine stands in front of the Go\nruntime's first instruction then"},
-		{&f.core, "core", "write all of the machine's memory at the end, or at -until, to `FILE`, as\na core for Delve and gdb"},
+		{&f.back, "reverse",
+			"let gdb at -gdb go backwards, too; the machine stands in front of the Go\nruntime's first instruction then"},
+		{&f.core, "core",
+			"write all of the machine's memory at the end, or at -until, to `FILE`, as\na core for Delve and gdb"},
 		{&f.image, "image", "write the image of the recording to `FILE`, for a debugger"},
 		{&f.info, "info", "say what is in the recording, and run nothing"},
 		{&quiet, "q", "do not show what the machine says, only verify it"},
@@ -354,7 +367,8 @@ func (f *replayFlags) check(quiet bool) error {
 	case f.back && (f.gdb == "" || f.until.text != ""):
 		return errors.New("-reverse wants -gdb ADDR, and goes without -until: run to there in gdb")
 	case f.back && f.force:
-		return errors.New("-reverse does not go with -force: each step back is a replay, which has to be the same")
+		return errors.New(
+			"-reverse does not go with -force: each step back is a replay, which has to be the same")
 	case f.core == "-" || f.image == "-":
 		return errors.New("-core and -image want a file, not -: a debugger reads it at many places")
 	case samePath(f.core, f.file), samePath(f.image, f.file):

@@ -20,7 +20,8 @@ import (
 func rewindOptions(ctx context.Context, r *recorded) (o rewind.Options, err error) {
 	log := r.log
 	if !log.Known {
-		return o, errors.New("this QEMU's log is of a format that zf cannot read, so that nobody knows where it ends")
+		return o, errors.New(
+			"this QEMU's log is of a format that zf cannot read, so that nobody knows where it ends")
 	}
 	launch, err := r.launcher(ctx)
 	if err != nil {
@@ -70,7 +71,8 @@ func (f *replayFlags) serveBackwards(ctx context.Context, r *recorded) error {
 // withGDBStep adds the next step to an error of the address of -gdb.
 func withGDBStep(err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("%w; another program has that port: take another one, or 127.0.0.1:0 for any that is free", err)
+		return fmt.Errorf(
+			"%w; another program has that port: take another one, or 127.0.0.1:0 for any that is free", err)
 	}
 	return err
 }
@@ -78,7 +80,8 @@ func withGDBStep(err error) error {
 // withStart adds the next step to the error of a recording that ends before a debugger begins.
 func withStart(err error) error {
 	if errors.Is(err, rewind.ErrNotThere) {
-		return fmt.Errorf("%w, the Go runtime's first instruction; zf why says what it died of, and zf replay -gdb ADDR without -reverse begins earlier", rewind.ErrNotThere)
+		return fmt.Errorf(
+			"%w, the Go runtime's first instruction; zf why says what it died of, and zf replay -gdb ADDR without -reverse begins earlier", rewind.ErrNotThere)
 	}
 	return err
 }

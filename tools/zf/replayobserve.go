@@ -67,7 +67,8 @@ func (o *observing) flags(fs *flag.FlagSet) {
 			exprs, err := expressions(text)
 			o.asked = append(o.asked, &sought{what: place, exprs: exprs})
 			return err
-		}, "print-on", "print 'PLACE EXPR,...', or PLACE and EXPR as two arguments, whenever the\nmachine comes to PLACE, a function or FILE.go:LINE"},
+		}, "print-on",
+			"print 'PLACE EXPR,...', or PLACE and EXPR as two arguments, whenever the\nmachine comes to PLACE, a function or FILE.go:LINE"},
 	})
 }
 
@@ -75,7 +76,8 @@ func (o *observing) flags(fs *flag.FlagSet) {
 func twoArguments(args []string) (out []string) {
 	for i := 0; i < len(args); i++ {
 		a := args[i]
-		if strings.TrimLeft(a, "-") == "print-on" && a[0] == '-' && i+2 < len(args) && !strings.Contains(strings.TrimSpace(args[i+1]), " ") {
+		if strings.TrimLeft(a, "-") == "print-on" && a[0] == '-' && i+2 < len(args) &&
+			!strings.Contains(strings.TrimSpace(args[i+1]), " ") {
 			out = append(out, a, args[i+1]+" "+args[i+2])
 			i += 2
 			continue
@@ -108,7 +110,9 @@ func (o *observing) find(sym *symbol.File, note func(format string, a ...any)) e
 			return err
 		}
 		if name := a.unknown(at, o.image); name != "" {
-			return fmt.Errorf("-print-on %s: there is no variable %s; look at the name: a package's variable is PKG.NAME", printable(a.what), printable(name))
+			return fmt.Errorf(
+				"-print-on %s: there is no variable %s; look at the name: a package's variable is PKG.NAME",
+				printable(a.what), printable(name))
 		}
 		for addr, name := range at {
 			o.spots[addr] = append(o.spots[addr], spot{a, name})
@@ -118,7 +122,8 @@ func (o *observing) find(sym *symbol.File, note func(format string, a ...any)) e
 }
 
 // places returns the instructions that a flag asks for, each with its function's name or its line.
-func (a *sought) places(sym *symbol.File, note func(format string, a ...any)) (map[uint64]string, error) {
+func (a *sought) places(sym *symbol.File, note func(format string,
+	a ...any)) (map[uint64]string, error) {
 	at := map[uint64]string{}
 	if file, line, ok := fileLine(a.what); ok && !a.call {
 		found, before, after := sym.Places(file, line)
@@ -144,7 +149,8 @@ func (a *sought) places(sym *symbol.File, note func(format string, a ...any)) (m
 			note("note: %s is inlined in %s, too: those calls are not seen", e.Name, count(n, "place"))
 		}
 		if e.Twice {
-			note("note: %s begins in a way that is not understood: a call may be seen more than once", e.Name)
+			note("note: %s begins in a way that is not understood: a call may be seen more than once",
+				e.Name)
 		}
 	}
 	return at, nil
@@ -341,7 +347,8 @@ func (o *observer) hit(c *inspect.CPU, at uint64, all []spot) (uint64, error) {
 	}
 	for i := range all {
 		all[i].times++
-		if err := o.out.say(fmt.Sprintf("%s, %s: %s", o.point(at), who, all[i].text(o.look.image, c))); err != nil {
+		if err := o.out.say(fmt.Sprintf("%s, %s: %s", o.point(at), who,
+			all[i].text(o.look.image, c))); err != nil {
 			return at, err
 		}
 	}

@@ -205,7 +205,9 @@ func (e partsError) Error() string { return "the replay parts from its recording
 // parted says that the replay has parted from its recording, and where.
 func (p *playing) parted(err partsError) string {
 	n := p.verifier.Verified()
-	s := fmt.Sprintf("%v\nzf replay: up to there %d bytes of its output were the same; last seen at %s", err, n, p.point(p.last))
+	s := fmt.Sprintf(
+		"%v\nzf replay: up to there %d bytes of its output were the same; last seen at %s", err, n,
+		p.point(p.last))
 	if e, ok := p.rec.log.Sent(n); ok {
 		s += "\nzf replay: the recording says the next byte at " + p.point(e.Instructions)
 	}
@@ -229,7 +231,8 @@ func (p *playing) stopped(vm *qemu.VM) error {
 	p.say("stopped at %s, rip %#x%s%s", p.point(p.last), rip, where(p.rec.sym, rip), halted)
 	if p.gdb != "" {
 		if err := vm.ServeGDB(p.gdb); err != nil {
-			return failure{fmt.Errorf("-gdb: %w; another program may have that port: take another one", err), exitMachine}
+			return failure{fmt.Errorf("-gdb: %w; another program may have that port: take another one",
+				err), exitMachine}
 		}
 		return p.debug(vm)
 	}
@@ -300,9 +303,11 @@ func (p *playing) ended(vm *qemu.VM) error {
 	case res.Status != p.rec.End.Status && err != nil:
 		return partsError(err.Error())
 	case res.Status != p.rec.End.Status:
-		return partsError(fmt.Sprintf("it has ended with QEMU's status %d, and the recording with %d", res.Status, p.rec.End.Status))
+		return partsError(fmt.Sprintf("it has ended with QEMU's status %d, and the recording with %d",
+			res.Status, p.rec.End.Status))
 	case n < all:
-		return partsError(fmt.Sprintf("it has ended after %d bytes of output, and the recording has %d", n, all))
+		return partsError(
+			fmt.Sprintf("it has ended after %d bytes of output, and the recording has %d", n, all))
 	case p.target > 0:
 		return partsError(fmt.Sprintf("it has ended before instruction %d", p.target))
 	}
@@ -341,5 +346,6 @@ func (p *playing) same(how string) {
 			ran += fmt.Sprintf(", %v from %v on", p.rec.log.Time-b.Time(), b.Time())
 		}
 	}
-	p.verdict = fmt.Sprintf("the same as recorded: %d bytes of output%s; %s", p.verifier.Verified(), ran, how)
+	p.verdict = fmt.Sprintf("the same as recorded: %d bytes of output%s; %s",
+		p.verifier.Verified(), ran, how)
 }

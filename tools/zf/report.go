@@ -74,7 +74,8 @@ func runReport(c *call) error {
 	if isRecording(f.input) {
 		in, ask, err = f.recording(ctx, c)
 	} else {
-		in, err = input.Open(ctx, f.input, input.Options{Baud: input.DefaultBaud, Reconnect: input.Never, Stdin: c.stdin})
+		in, err = input.Open(ctx, f.input, input.Options{Baud: input.DefaultBaud, Reconnect: input.Never,
+			Stdin: c.stdin})
 	}
 	if err != nil {
 		return err
@@ -128,7 +129,11 @@ func (f *reportFlags) write(page *page.Report, c *call) error {
 	if err := page.HTML(&html); err != nil {
 		return err
 	}
-	if err := writeTo(f.output, c.stdout, func(w io.Writer) error { _, err := w.Write(html.Bytes()); return err }); err != nil {
+	if err := writeTo(f.output, c.stdout, func(w io.Writer) error {
+		_,
+			err := w.Write(html.Bytes())
+		return err
+	}); err != nil {
 		return err
 	}
 	if f.output != "-" {
@@ -147,10 +152,14 @@ func (f *reportFlags) write(page *page.Report, c *call) error {
 func (f *reportFlags) options(im *lookup.Images, log io.Writer) (page.Options, error) {
 	dir, _ := os.Getwd() // without it, paths are absolute
 	opt := page.Options{
-		Title: f.title, Images: im, Force: f.images.force, Guess: f.images.guess, Demangle: f.images.demangle, Dir: dir, Log: log,
+		Title: f.title, Images: im, Force: f.images.force, Guess: f.images.guess,
+		Demangle: f.images.demangle, Dir: dir, Log: log,
 		Sources: source.New(dir, f.remaps), Context: f.context, List: listPicture,
 	}
-	fact := func(name, value string) { opt.Facts = append(opt.Facts, page.Fact{Name: name, Value: value}) }
+	fact := func(name, value string) {
+		opt.Facts = append(opt.Facts,
+			page.Fact{Name: name, Value: value})
+	}
 	fact("ELF", f.elfNames())
 	if f.input != "-" {
 		fact("log", filepath.Base(f.input))
@@ -172,7 +181,8 @@ func (f *reportFlags) options(im *lookup.Images, log io.Writer) (page.Options, e
 // waits is what the page says of a core: who waited for whom.
 func (f *reportFlags) waits() (*page.Waits, error) {
 	if len(f.images.elfs) != 1 {
-		return nil, fmt.Errorf("want one ELF file (-e) to read %s by, have %d", f.core, len(f.images.elfs))
+		return nil, fmt.Errorf("want one ELF file (-e) to read %s by, have %d", f.core,
+			len(f.images.elfs))
 	}
 	g, err := waitsOf(f.images.elfs[0], f.core, false, waits.Options{Hang: f.hang})
 	if err != nil {
@@ -240,7 +250,10 @@ func (f *reportFlags) addRecords(page *page.Report) error {
 		}
 	}
 	for _, path := range f.handles {
-		if err := add(path, func(data []byte) error { return page.Record(handle.Kind, data) }); err != nil {
+		if err := add(path, func(data []byte) error {
+			return page.Record(handle.Kind,
+				data)
+		}); err != nil {
 			return err
 		}
 	}
@@ -252,17 +265,23 @@ func (f *reportFlags) parse(c *call) error {
 	f.context = 4
 	trustFlag(c.FlagSet, &f.trust)
 	inputs, err := c.parseMixed([]option{
-		{names(&f.images.elfs, wantFile), "e", "the `ELF` file that was running, or a folder; may be repeated"},
-		{&f.output, "o", "write the page to `FILE` (default: the log's name, with .html); -\nis standard output"},
+		{names(&f.images.elfs, wantFile), "e",
+			"the `ELF` file that was running, or a folder; may be repeated"},
+		{&f.output, "o",
+			"write the page to `FILE` (default: the log's name, with .html); -\nis standard output"},
 		{&f.title, "title", "`TEXT` above the page (default: the ELF's name)"},
-		{&f.context, "context", "show `N` lines of source before and behind each frame's line; -1:\nno source"},
+		{&f.context, "context",
+			"show `N` lines of source before and behind each frame's line; -1:\nno source"},
 		{remapping(&f.remaps), "source", "where source files are, as `OLD=NEW`; may be repeated"},
 		{&f.images.force, "force", "resolve traces of another or an unknown build too"},
-		{&f.images.bias, "bias", "how far above its ELF addresses the system of other traces runs, as\nin zf symbolize: `ADDR`, or FUNC+OFFSET=ADDR"},
+		{&f.images.bias, "bias",
+			"how far above its ELF addresses the system of other traces runs, as\nin zf symbolize: `ADDR`, or FUNC+OFFSET=ADDR"},
 		{&f.images.guess, "guess", "take any number in the log that is an address in the code for one"},
 		{&f.images.demangle, "C", "show the names of C++ and Rust as in the source"},
-		{names(&f.profiles, wantFile), "profile", "show the profile in `FILE`, from zf run -cpuprofile or in pprof's\nformat; may be repeated"},
-		{names(&f.handles, wantFile), "handles", "show the snapshot in `FILE`, from zf run -handles; may be repeated"},
+		{names(&f.profiles, wantFile), "profile",
+			"show the profile in `FILE`, from zf run -cpuprofile or in pprof's\nformat; may be repeated"},
+		{names(&f.handles, wantFile), "handles",
+			"show the snapshot in `FILE`, from zf run -handles; may be repeated"},
 		{&f.core, "core", "show who waited for whom, by a core of the same program in `FILE`"},
 		{&f.hang, "hang", "the program of -core had done nothing for long"},
 		{&f.dated, "date", "say when the page was made; without it, the same input gives the\nsame page"},

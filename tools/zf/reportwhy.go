@@ -29,7 +29,8 @@ func (f *reportFlags) elfNames() string {
 
 // recording opens the recording: it returns what the machine has said, and what finds out why
 // it died, if it has, which takes replays. Its image is that of the page, if -e names no other.
-func (f *reportFlags) recording(ctx context.Context, c *call) (in io.ReadCloser, ask func() (*page.Why, error), err error) {
+func (f *reportFlags) recording(ctx context.Context,
+	c *call) (in io.ReadCloser, ask func() (*page.Why, error), err error) {
 	r, err := c.openRecorded(f.input, f.trust)
 	if err != nil {
 		return nil, nil, err

@@ -142,7 +142,8 @@ func (f *runFlags) load(elf string, info *image.Info, sym *symbol.File, tmp stri
 		if size > 0 {
 			what = fmt.Sprintf("%s with %d KiB of files", what, size>>10)
 		}
-		return fmt.Errorf("too small RAM size: %s ends at %d KiB and needs %d MiB, the machine has %d; give it -m %[3]d or more",
+		return fmt.Errorf(
+			"too small RAM size: %s ends at %d KiB and needs %d MiB, the machine has %d; give it -m %[3]d or more",
 			what, info.End>>10+uint64(size)>>10, need, f.qemu.MemoryMiB)
 	}
 	f.qemu.Kernel, f.qemu.Initrd, f.name = elf, files, filepath.Base(f.target)
@@ -171,13 +172,16 @@ func (f *runFlags) parse(c *call) error {
 				return errors.New("want a duration such as 3s")
 			}
 			return nil
-		}, "timeout", "end the machine after `TIME`, such as 5s, with a trace of where it\nis (default 0: never)"},
-		{&f.json, "json", "write traces as JSON lines to `FILE`; - is standard output, and serial\noutput then goes to standard error"},
+		}, "timeout",
+			"end the machine after `TIME`, such as 5s, with a trace of where it\nis (default 0: never)"},
+		{&f.json, "json",
+			"write traces as JSON lines to `FILE`; - is standard output, and serial\noutput then goes to standard error"},
 		{&f.quiet, "q", "say nothing but what the program says: no boot report"},
 		{&f.sayAccel, "v", "say which accelerator runs the machine, and why"},
 		{&f.force, "force", "resolve traces that come from another build, too"},
 		{&f.qemu.UEFI, "uefi", "boot by UEFI firmware (OVMF): ISO images only"},
-		{&f.core, "core", "when the machine dies, resets or passes its -timeout, write all of its\nmemory to `FILE`, as a core for Delve and gdb"},
+		{&f.core, "core",
+			"when the machine dies, resets or passes its -timeout, write all of its\nmemory to `FILE`, as a core for Delve and gdb"},
 		{&f.qemu.Reboots, "reboots", "let the machine reset `N` times; the next reset ends it"},
 	}); err != nil {
 		return err
@@ -199,7 +203,8 @@ func (f *runFlags) parse(c *call) error {
 	case f.core != "" && (samePath(f.core, f.target) || f.core == f.json):
 		return fmt.Errorf("-core %s would overwrite %[1]s", f.core)
 	case f.isISO() && (f.append != "" || len(f.arguments) > 0 || f.files.any() || f.flight.any()):
-		return fmt.Errorf("%s has its own command line, arguments and files; give them to zf iso", f.target)
+		return fmt.Errorf("%s has its own command line, arguments and files; give them to zf iso",
+			f.target)
 	}
 	return nil
 }
@@ -213,7 +218,9 @@ func targetOf(command string, rest []string) (target string, arguments []string,
 	case len(rest) == 1:
 		return rest[0], nil, nil
 	case rest[1] != "--":
-		return "", nil, fmt.Errorf("unexpected %q behind %s; flags go before it, the program's arguments behind --", rest[1], rest[0])
+		return "", nil,
+			fmt.Errorf("unexpected %q behind %s; flags go before it, the program's arguments behind --",
+				rest[1], rest[0])
 	}
 	return rest[0], rest[2:], nil
 }
@@ -233,11 +240,14 @@ func inspectImage(path string) (*image.Info, error) {
 	}
 	switch {
 	case openErr == nil && err == nil && file.Section(".symtab") == nil:
-		return nil, fmt.Errorf("%s has no boot header, nor symbols: strip has been at it; boot it as `zf build` wrote it", path)
+		return nil, fmt.Errorf(
+			"%s has no boot header, nor symbols: strip has been at it; boot it as `zf build` wrote it", path)
 	case err == nil:
 		return nil, fmt.Errorf("%s has no boot header; make an image with `zf build`", path)
-	case (errors.Is(err, image.ErrLayout) || errors.Is(err, image.ErrDynamic)) && openErr == nil && file.Machine == elf.EM_X86_64 && len(file.Sections) > 0:
-		return nil, fmt.Errorf("%s is a program for an operating system, no image; boot its package, or what `zf build` makes of that", path)
+	case (errors.Is(err, image.ErrLayout) || errors.Is(err, image.ErrDynamic)) && openErr == nil &&
+		file.Machine == elf.EM_X86_64 && len(file.Sections) > 0:
+		return nil, fmt.Errorf(
+			"%s is a program for an operating system, no image; boot its package, or what `zf build` makes of that", path)
 	}
 	return nil, fmt.Errorf("%w; boot a package, or what `zf build` wrote", err)
 }

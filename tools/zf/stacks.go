@@ -61,9 +61,11 @@ func runStacks(c *call) error {
 	var verbose, asJSON bool
 	if err := c.parse([]option{
 		{&elf, "e", "the `ELF` file: an image, or another program for the 64-bit x86"},
-		{&funcs, "f", "bound this `FUNC`, instead of the kernel's stacks; the end of its name\nwill do. May be given more than once"},
+		{&funcs, "f",
+			"bound this `FUNC`, instead of the kernel's stacks; the end of its name\nwill do. May be given more than once"},
 		{&notes, "notes", "read more notes from this `FILE`"},
-		{&verbose, "v", "print the deepest chain of calls, with the bytes of each function, and\nall reasons"},
+		{&verbose, "v",
+			"print the deepest chain of calls, with the bytes of each function, and\nall reasons"},
 		{&asJSON, "json", "print one JSON object for each row"},
 	}); err != nil {
 		return err
@@ -139,7 +141,8 @@ func stackRows(elf, notes string, funcs []string) ([]stackRow, error) {
 
 // funcRows bounds the functions named. What runs in kernel context has other notes than
 // what has a runtime.
-func funcRows(sym *symbol.File, kernel, own *stacks.Notes, funcs []string) (rows []stackRow, err error) {
+func funcRows(sym *symbol.File, kernel, own *stacks.Notes,
+	funcs []string) (rows []stackRow, err error) {
 	plain, err := stacks.New(sym, own)
 	if err != nil {
 		return nil, err

@@ -155,7 +155,8 @@ func runSymbolize(c *call) error {
 	}
 	seen := &noise{to: filter}
 	between := f.records.text(seen, &c.streams)
-	decoded := input.Text(in, func() { note("the input is UTF-16, as Windows' tools write it; it is shown as UTF-8") })
+	decoded := input.Text(in,
+		func() { note("the input is UTF-16, as Windows' tools write it; it is shown as UTF-8") })
 	err = pumpBy(ctx, pieces(size), withRecords{between, filter}, decoded, images.failed())
 	for _, cerr := range []error{between.Close(), filter.Close(), f.records.end()} {
 		err = cmp.Or(err, cerr)
@@ -175,7 +176,8 @@ func runSymbolize(c *call) error {
 
 // resolved reports whether all that came was resolved.
 func (f *symbolizeFlags) resolved(s trace.Stats, unread bool) bool {
-	return !s.Mismatch && !s.MismatchBefore && !unread && s.Left == 0 && (s.Traces+s.Foreign > 0 || s.Lost == 0)
+	return !s.Mismatch && !s.MismatchBefore && !unread && s.Left == 0 &&
+		(s.Traces+s.Foreign > 0 || s.Lost == 0)
 }
 
 // sayNothing says that no trace has come, and why that may be.
@@ -185,7 +187,8 @@ func (f *symbolizeFlags) sayNothing(s trace.Stats, seen *noise, c *call, interru
 	}
 	why := "the lines of one begin with zf1, or have a form that `zf help symbolize` names"
 	if seen.isNoise() {
-		why = fmt.Sprintf("most of what came is no text, as at a wrong speed of the line (-baud is %d)", f.baud)
+		why = fmt.Sprintf("most of what came is no text, as at a wrong speed of the line (-baud is %d)",
+			f.baud)
 	}
 	c.say("no trace found; %s", why)
 }
@@ -272,29 +275,34 @@ func (f *symbolizeFlags) parse(c *call) error {
 	f.records = new(records)
 	f.records.flags(c.FlagSet)
 	f.view.flags(c.FlagSet)
-	c.BoolFunc("reconnect", "wait for what is gone, or not there yet, and open it again: a\ndevice, a socket, a pipe (default: only a serial device that is gone;\n-reconnect=false: nothing)", func(s string) error {
-		on, err := strconv.ParseBool(s)
-		if err != nil {
-			return errors.New("true or false is wanted")
-		}
-		if f.reconnect = input.Never; on {
-			f.reconnect = input.Always
-		}
-		return nil
-	})
+	c.BoolFunc("reconnect",
+		"wait for what is gone, or not there yet, and open it again: a\ndevice, a socket, a pipe (default: only a serial device that is gone;\n-reconnect=false: nothing)", func(s string) error {
+			on, err := strconv.ParseBool(s)
+			if err != nil {
+				return errors.New("true or false is wanted")
+			}
+			if f.reconnect = input.Never; on {
+				f.reconnect = input.Always
+			}
+			return nil
+		})
 	inputs, err := c.parseMixed([]option{
 		{names(&f.elfs, wantFile), "e", "the `ELF` file that was running, or a folder; may be repeated"},
-		{&f.mapFile, "map", "instead of -e, a map `FILE` in any format that `zf map -h` names:\nfunctions without lines, and no check of the build"},
+		{&f.mapFile, "map",
+			"instead of -e, a map `FILE` in any format that `zf map -h` names:\nfunctions without lines, and no check of the build"},
 		{&f.base, "base", baseUsage},
 		{&f.index, "index", indexUsage},
 		{&f.debuginfod, "debuginfod", debuginfodUsage},
-		{&f.format, "format", "what is printed: `FORMAT` is text, or of the traces alone json\n(one object a line), k (the columns of a debugger's k) or markdown\n(for an issue)"},
+		{&f.format, "format",
+			"what is printed: `FORMAT` is text, or of the traces alone json\n(one object a line), k (the columns of a debugger's k) or markdown\n(for an issue)"},
 		{&f.json, "json", "the same as -format=json"},
 		{&f.force, "force", "resolve traces of another or an unknown build too"},
-		{&f.bias, "bias", "how far above its ELF addresses the system of other traces runs:\n`ADDR`, or FUNC+OFFSET=ADDR, where something was; of the first -e\n(default: as the trace tells)"},
+		{&f.bias, "bias",
+			"how far above its ELF addresses the system of other traces runs:\n`ADDR`, or FUNC+OFFSET=ADDR, where something was; of the first -e\n(default: as the trace tells)"},
 		{&f.guess, "guess", "take any number that is an address in the code for one"},
 		{&f.demangle, "C", "show the names of C++ and Rust as in the source"},
-		{&f.color, "color", "colour the output: `WHEN` is auto, never, or always, as for\na terminal: control characters are made visible too"},
+		{&f.color, "color",
+			"colour the output: `WHEN` is auto, never, or always, as for\na terminal: control characters are made visible too"},
 		{&f.follow, "follow", "wait for more at the end of FILE, as tail -F does"},
 		{&f.follow, "f", "the same as -follow"},
 		{&f.baud, "baud", "speed of a serial DEVICE: `RATE` in bits a second"},

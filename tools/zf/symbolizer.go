@@ -272,7 +272,8 @@ func (s *answering) frame(r *request, f addrSymbols) {
 		if l.HasSize {
 			size = strconv.FormatUint(l.Size, 10)
 		}
-		fmt.Fprintf(s.out, "%s\n%s\n%s:%d\n%s %s ??\n", orUnknown(l.Function), orUnknown(l.Name), orUnknown(l.File), l.Line, offset, size)
+		fmt.Fprintf(s.out, "%s\n%s\n%s:%d\n%s %s ??\n", orUnknown(l.Function), orUnknown(l.Name),
+			orUnknown(l.File), l.Line, offset, size)
 	}
 	s.out.WriteByte('\n')
 }
@@ -300,7 +301,8 @@ func (s *answering) json(r *request, f addrSymbols, err error) *jsonAnswer {
 	case r.kind == "FRAME" && r.name == "":
 		list := []jsonLocal{}
 		for _, l := range s.locals(r, f) {
-			v := jsonLocal{DeclFile: l.File, DeclLine: l.Line, FrameOffset: "", FunctionName: l.Function, Name: l.Name}
+			v := jsonLocal{DeclFile: l.File, DeclLine: l.Line, FrameOffset: "", FunctionName: l.Function,
+				Name: l.Name}
 			if l.HasOffset {
 				v.FrameOffset = l.Offset
 			}

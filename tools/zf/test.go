@@ -142,12 +142,13 @@ func (f *testFlags) parse(c *call) (patterns []string, err error) {
 	c.theirs = "Flags of go test and go build; `go help testflag` says more"
 	f.machine.flags(fs, testMemory, hostCPUs())
 	f.machine.consoleFlag(fs)
-	fs.Func("cpu", "run the tests with each of these values of GOMAXPROCS, such as 1,2,4;\nor the `MODEL` of QEMU's processor (default: QEMU's own)", func(s string) error {
-		if !f.goTest.CPU(s) {
-			f.qemu.CPU = s
-		}
-		return nil
-	})
+	fs.Func("cpu",
+		"run the tests with each of these values of GOMAXPROCS, such as 1,2,4;\nor the `MODEL` of QEMU's processor (default: QEMU's own)", func(s string) error {
+			if !f.goTest.CPU(s) {
+				f.qemu.CPU = s
+			}
+			return nil
+		})
 	f.files.flags(fs)
 	f.flight.flags(fs)
 	f.failures.flags(fs)
@@ -212,7 +213,8 @@ func (f *testFlags) settle() error {
 		binary = slices.Insert(slices.Clone(binary), g.Defaults, gotest.Verbose)
 	}
 	for _, a := range binary {
-		if strings.HasPrefix(a, "-test.outputdir=") || f.failures.on && strings.HasPrefix(a, "-test.count=") {
+		if strings.HasPrefix(a, "-test.outputdir=") || f.failures.on &&
+			strings.HasPrefix(a, "-test.count=") {
 			continue // said above, or another machine
 		}
 		f.pass = append(f.pass, a)
@@ -226,13 +228,16 @@ func (f *testFlags) wrongFor(pkgs []image.TestPackage) error {
 		return nil
 	}
 	if f.flight.any() {
-		return errors.New("-cpuprofile, -memprofile, -handles, -probe and -watch are for one package at a time")
+		return errors.New(
+			"-cpuprofile, -memprofile, -handles, -probe and -watch are for one package at a time")
 	}
 	if files := f.goTest.Files(); len(files) > 0 {
 		return fmt.Errorf("-%s is for one package at a time: each would write the same file", files[0])
 	}
-	if o := f.goTest.Value("o"); o != "" && o != os.DevNull && !isFolder(o) && !strings.HasSuffix(o, "/") {
-		return fmt.Errorf("-o %s: of %d packages the images go into a folder; %[1]s is none, make it first", o, len(pkgs))
+	if o := f.goTest.Value("o"); o != "" && o != os.DevNull && !isFolder(o) &&
+		!strings.HasSuffix(o, "/") {
+		return fmt.Errorf(
+			"-o %s: of %d packages the images go into a folder; %[1]s is none, make it first", o, len(pkgs))
 	}
 	return nil
 }

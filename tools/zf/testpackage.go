@@ -147,7 +147,8 @@ func (t *packageTest) run(ctx context.Context, m *machine, sym *symbol.File) int
 	code, took, cached := exitOK, time.Duration(0), false
 	key, started := "", time.Now()
 	var kept gotest.Result
-	inputs := gotest.Inputs{Dir: filepath.ToSlash(t.pkg.Dir), Host: func(path string) (string, bool) { return onHost(m.qemu.Shares, path) }}
+	inputs := gotest.Inputs{Dir: filepath.ToSlash(t.pkg.Dir),
+		Host: func(path string) (string, bool) { return onHost(m.qemu.Shares, path) }}
 	if keeps {
 		key = cacheKey(m)
 		kept, cached = t.cache.Get(key, inputs)
@@ -172,7 +173,8 @@ func (t *packageTest) run(ctx context.Context, m *machine, sym *symbol.File) int
 			code = max(code, exitUsage)
 		}
 	}
-	if b := output.Bytes(); len(b) > 0 && b[len(b)-1] != '\n' && (t.live || !passed || t.goTest.ShowsPass()) {
+	if b := output.Bytes(); len(b) > 0 && b[len(b)-1] != '\n' &&
+		(t.live || !passed || t.goTest.ShowsPass()) {
 		fmt.Fprintln(shown)
 	}
 	if !passed && t.events != nil {
@@ -182,7 +184,8 @@ func (t *packageTest) run(ctx context.Context, m *machine, sym *symbol.File) int
 	end(passed)
 	if !passed && gotest.TimedOut(output.Bytes()) {
 		t.hint.Do(func() {
-			t.said = fmt.Sprintf("zf test: -timeout %v has run out; a machine that is emulated is slower than this host: -timeout %v gives it ten times as long\n", t.timeout, 10*t.timeout)
+			t.said = fmt.Sprintf(
+				"zf test: -timeout %v has run out; a machine that is emulated is slower than this host: -timeout %v gives it ten times as long\n", t.timeout, 10*t.timeout)
 		})
 	}
 	if key != "" && passed && !cached {
@@ -196,7 +199,10 @@ func (t *packageTest) run(ctx context.Context, m *machine, sym *symbol.File) int
 // keepsResult reports whether the result of a machine may be kept: as with go test not where a
 // flag may make each run another, and not where the machine is not alone.
 func (t *packageTest) keepsResult(m *machine) bool {
-	return t.cache != nil && !t.local && t.goTest.Cacheable() && !t.flight.any() && len(m.qemu.Extra) == 0 && !slices.ContainsFunc(m.qemu.Shares, func(s qemu.Share) bool { return s.Writable }) && m.qemu.Net == "" && m.records.dir == "" && len(t.goTest.Files()) == 0
+	return t.cache != nil && !t.local && t.goTest.Cacheable() && !t.flight.any() &&
+		len(m.qemu.Extra) == 0 && !slices.ContainsFunc(m.qemu.Shares,
+		func(s qemu.Share) bool { return s.Writable }) && m.qemu.Net == "" && m.records.dir == "" &&
+		len(t.goTest.Files()) == 0
 }
 
 // cacheKey returns what the result of a machine is kept under, "" if it cannot be.
@@ -210,7 +216,8 @@ func cacheKey(m *machine) string {
 	if err != nil {
 		return ""
 	}
-	words := []string{program, info.ModTime().String(), q.Machine, q.Accel, q.CPU, fmt.Sprint(q.MemoryMiB), fmt.Sprintf("%+v", q.Shares), m.append}
+	words := []string{program, info.ModTime().String(), q.Machine, q.Accel, q.CPU,
+		fmt.Sprint(q.MemoryMiB), fmt.Sprintf("%+v", q.Shares), m.append}
 	words = append(words, m.options...)
 	key, err := gotest.Key([]string{q.Kernel, q.Initrd}, append(append(words, "--"), m.arguments...))
 	if err != nil {
@@ -263,7 +270,8 @@ func (t *packageTest) takeFiles(m *machine, wantLog bool) (profile, log *[]byte)
 
 // prepare builds the package's test binary and packs its files into folder tmp. If there is
 // nothing to boot, m is nil and code is the exit status.
-func (t *packageTest) prepare(ctx context.Context, tmp string) (m *machine, sym *symbol.File, code int) {
+func (t *packageTest) prepare(ctx context.Context,
+	tmp string) (m *machine, sym *symbol.File, code int) {
 	failed := func(err error) (*machine, *symbol.File, int) {
 		if sym != nil {
 			sym.Close()
@@ -321,7 +329,8 @@ func (t *packageTest) prepare(ctx context.Context, tmp string) (m *machine, sym 
 		return failed(err)
 	}
 	if need := needMiB(&b.Info, size); t.qemu.MemoryMiB < need {
-		return failed(fmt.Errorf("too small RAM size: the test binary and its files need %d MiB, the machine has %d; give it a larger -m", need, t.qemu.MemoryMiB))
+		return failed(
+			fmt.Errorf("too small RAM size: the test binary and its files need %d MiB, the machine has %d; give it a larger -m", need, t.qemu.MemoryMiB))
 	}
 	c, err := t.machineOf(b.Path, archive, self, shares)
 	if err != nil {
@@ -331,7 +340,8 @@ func (t *packageTest) prepare(ctx context.Context, tmp string) (m *machine, sym 
 }
 
 // machineOf returns the machine for an image, whose path in the machine is self, and its files.
-func (t *packageTest) machineOf(image, archive, self string, shares []qemu.Share) (*machine, error) {
+func (t *packageTest) machineOf(image, archive, self string,
+	shares []qemu.Share) (*machine, error) {
 	c := t.machine
 	c.records = &records{dir: t.machine.records.dir}
 	c.qemu.Kernel, c.qemu.Initrd, c.qemu.Shares = image, archive, shares
@@ -360,7 +370,10 @@ func baseTree() *initrd.Archive {
 // host's: see testText. A file without is left out.
 func addPackage(a *initrd.Archive, p image.TestPackage, without string) error {
 	other := notOfPackage(p.Dir)
-	if err := a.AddTree(p.Dir, p.Dir, func(path string, d fs.DirEntry) bool { return path == without || other(path, d) }); err != nil {
+	if err := a.AddTree(p.Dir, p.Dir, func(path string, d fs.DirEntry) bool {
+		return path == without ||
+			other(path, d)
+	}); err != nil {
 		return err
 	}
 	// Tests share data by ../testdata, and find their module by go.mod.
@@ -392,7 +405,8 @@ func addPackage(a *initrd.Archive, p image.TestPackage, without string) error {
 func notOfPackage(root string) initrd.Skip {
 	data := string(filepath.Separator) + "testdata" + string(filepath.Separator)
 	return func(path string, d fs.DirEntry) bool {
-		if !d.IsDir() || strings.Contains(strings.TrimPrefix(path, root)+string(filepath.Separator), data) {
+		if !d.IsDir() || strings.Contains(strings.TrimPrefix(path,
+			root)+string(filepath.Separator), data) {
 			return false
 		}
 		if strings.HasPrefix(d.Name(), ".") {

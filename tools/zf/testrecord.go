@@ -58,16 +58,20 @@ const keepMost = 20
 func (r *recordFailures) flags(fs *flag.FlagSet) {
 	r.keep = keepMost
 	addFlags(fs, []option{
-		{&r.on, "record-failures", "run the tests -count times, each time on a machine that is recorded, and\nkeep the recordings of the runs that fail, for zf replay and zf why, as\nPKG.SEED.zfr in -outputdir, or PKG.SEED-2.zfr where that is there. Each\nrun has another seed, from which come random numbers and how late timers\nare: the same seed is the same run. One CPU; -failfast ends it with the\nfirst failure, -p N has N machines"},
+		{&r.on, "record-failures",
+			"run the tests -count times, each time on a machine that is recorded, and\nkeep the recordings of the runs that fail, for zf replay and zf why, as\nPKG.SEED.zfr in -outputdir, or PKG.SEED-2.zfr where that is there. Each\nrun has another seed, from which come random numbers and how late timers\nare: the same seed is the same run. One CPU; -failfast ends it with the\nfirst failure, -p N has N machines"},
 		{func(s string) (err error) {
 			r.said = true
 			if r.keep, err = strconv.Atoi(s); err != nil {
 				return errors.New("want a number")
 			}
 			return nil
-		}, "record-keep", fmt.Sprintf("keep `N` of these recordings at most, and count the others\n(default %d)", keepMost)},
+		}, "record-keep",
+			fmt.Sprintf("keep `N` of these recordings at most, and count the others\n(default %d)",
+				keepMost)},
 	})
-	r.chaos.flags(fs, "-record-failures", "of the first run,\nthe next one has the next number (default 1)")
+	r.chaos.flags(fs, "-record-failures",
+		"of the first run,\nthe next one has the next number (default 1)")
 }
 
 // settleRecord returns what does not go with -record-failures, if anything does not.
@@ -76,7 +80,8 @@ func (f *testFlags) settleRecord() error {
 	if !r.on {
 		switch {
 		case r.chaos.on:
-			return errors.New("-chaos is for runs that are recorded, so that they can be looked at: add -record-failures")
+			return errors.New(
+				"-chaos is for runs that are recorded, so that they can be looked at: add -record-failures")
 		case r.chaos.said:
 			return errors.New("-seed is for -record-failures")
 		case r.said:
@@ -110,7 +115,8 @@ func (f *testFlags) settleRecord() error {
 	case f.records.dir != "":
 		return not("records", "those of all runs would have the same names")
 	case f.flight.any():
-		return errors.New("-cpuprofile, -memprofile, -handles, -probe and -watch do not go with -record-failures: ask the recording")
+		return errors.New(
+			"-cpuprofile, -memprofile, -handles, -probe and -watch do not go with -record-failures: ask the recording")
 	}
 	f.noMounts, f.live = true, true
 	// With the network of this host, time must go as it does there.
@@ -234,7 +240,8 @@ func (s *series) next(ctx context.Context, m *machine, sym *symbol.File) (more b
 }
 
 // took says what has come of a run, and keeps its recording or removes it. s.mu is held.
-func (s *series) took(ctx context.Context, seed uint64, code int, output []byte, part, final string) {
+func (s *series) took(ctx context.Context, seed uint64, code int, output []byte, part,
+	final string) {
 	died := code == exitTrace
 	if code > exitMachine { // the test binary's own status
 		code = exitTrace
@@ -267,7 +274,8 @@ func (s *series) took(ctx context.Context, seed uint64, code int, output []byte,
 	what := fmt.Sprintf("run %d, seed %d, has failed", s.done, seed)
 	if len(s.kept) >= s.failures.keep {
 		os.Remove(part)
-		fmt.Fprintf(s.stdout, "zf test: %s; -record-keep %d recordings are there already\n", what, s.failures.keep)
+		fmt.Fprintf(s.stdout, "zf test: %s; -record-keep %d recordings are there already\n", what,
+			s.failures.keep)
 		return
 	}
 	s.stdout.Write(output)

@@ -53,9 +53,13 @@ func runTrace(c *call) error {
 	case err != nil:
 		return err
 	case len(all) == 0:
-		return fmt.Errorf("%s has no trace with events: the kernel's option last= says how many a death has", d.path)
+		return fmt.Errorf(
+			"%s has no trace with events: the kernel's option last= says how many a death has", d.path)
 	}
-	if err := writeTo(out, c.stdout, func(w io.Writer) error { return timeline.WritePerfetto(w, all) }); err != nil {
+	if err := writeTo(out, c.stdout, func(w io.Writer) error {
+		return timeline.WritePerfetto(w,
+			all)
+	}); err != nil {
 		return err
 	}
 	if out != "-" {
@@ -68,7 +72,8 @@ func runTrace(c *call) error {
 func (d *dead) writeFlight(c *call, out string) error {
 	p, err := d.open(&c.streams)
 	if errors.Is(err, inspect.ErrNotCore) {
-		return fmt.Errorf("-flight: %w; a log does not have the program's memory: zf run -core makes a core", err)
+		return fmt.Errorf(
+			"-flight: %w; a log does not have the program's memory: zf run -core makes a core", err)
 	}
 	if err != nil {
 		return err
@@ -84,7 +89,11 @@ func (d *dead) writeFlight(c *call, out string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeTo(out, c.stdout, func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err }); err != nil {
+	if err := writeTo(out, c.stdout, func(w io.Writer) error {
+		_,
+			err := w.Write(b.Bytes())
+		return err
+	}); err != nil {
 		return err
 	}
 	if f.Without != "" {
@@ -108,11 +117,12 @@ func (d *dead) timelines(ctx context.Context, s *streams) (all []timeline.Timeli
 		if !d.isLog(err) {
 			return nil, err
 		}
-		err = s.readLog(ctx, d.path, nil, trace.Options{Symbols: sym, Force: d.force, OnTrace: func(t *wire.Trace) {
-			if l, ok := timeline.OfTrace(t); ok {
-				all = append(all, l)
-			}
-		}})
+		err = s.readLog(ctx, d.path, nil, trace.Options{Symbols: sym, Force: d.force,
+			OnTrace: func(t *wire.Trace) {
+				if l, ok := timeline.OfTrace(t); ok {
+					all = append(all, l)
+				}
+			}})
 		return all, err
 	}
 	defer p.Close()

@@ -23,7 +23,8 @@ import (
 
 // verdict turns the end of a machine into an exit status and a message, which is
 // "" if there is nothing to say that was not on the serial port.
-func verdict(ctx context.Context, res qemu.Result, err error, stats trace.Stats, why stuck, sym *symbol.File) (int, string) {
+func verdict(ctx context.Context, res qemu.Result, err error, stats trace.Stats, why stuck,
+	sym *symbol.File) (int, string) {
 	place, at, follow := "", "", "" // an error for a reset or a power-off has the rip
 	if res.Registers != "" {
 		place = where(sym, res.RIP)
@@ -48,14 +49,18 @@ func verdict(ctx context.Context, res qemu.Result, err error, stats trace.Stats,
 	case errors.Is(err, qemu.ErrPowerOff) && stats.Fatal > 0:
 		return exitTrace, "the machine powered off after the trace"
 	case errors.Is(err, qemu.ErrReset):
-		return exitMachine, fmt.Sprintf("%v%s, without a trace; `-qemu -d -qemu int` shows the exceptions before it%s", err, place, follow)
+		return exitMachine,
+			fmt.Sprintf("%v%s, without a trace; `-qemu -d -qemu int` shows the exceptions before it%s", err,
+				place, follow)
 	case errors.Is(err, qemu.ErrPowerOff):
 		return exitMachine, fmt.Sprintf("%v%s%s", err, place, follow)
 	case errors.Is(err, qemu.ErrTimeout):
 		if stats.Traces > 0 {
 			return exitMachine, fmt.Sprintf("%v; the trace above says where it was", err)
 		}
-		return exitMachine, fmt.Sprintf("%v%s; no trace came in answer to an NMI; `-qemu -s` lets gdb look%s", err, at, follow)
+		return exitMachine,
+			fmt.Sprintf("%v%s; no trace came in answer to an NMI; `-qemu -s` lets gdb look%s",
+				err, at, follow)
 	}
 	return exitMachine, interrupted(ctx, err).Error()
 }
@@ -172,10 +177,12 @@ func where(sym *symbol.File, addr uint64) string {
 	}
 	f := &frames[len(frames)-1]
 	name := f.Function[strings.LastIndexByte(f.Function, '/')+1:]
-	return fmt.Sprintf(" (%s+%#x, %s:%d)", name, f.Offset, filepath.Base(frames[0].File), frames[0].Line)
+	return fmt.Sprintf(" (%s+%#x, %s:%d)", name, f.Offset, filepath.Base(frames[0].File),
+		frames[0].Line)
 }
 
-var generalLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(R..=|E(AX|SI|IP)=|CR0=)`) })
+var generalLine = sync.OnceValue(
+	func() *regexp.Regexp { return regexp.MustCompile(`^(R..=|E(AX|SI|IP)=|CR0=)`) })
 
 // generalRegisters cuts a dump of QEMU's monitor to the general registers, the flags, and
 // the control registers, which say where tables and faults are.

@@ -35,9 +35,12 @@ type viewFlags struct {
 // flags declares the flags.
 func (v *viewFlags) flags(set *flag.FlagSet) {
 	addFlags(set, []option{
-		{v.setContext, "context", "show `N` lines of source before and behind each frame's line, if\nthe file is here"},
-		{remapping(&v.remaps), "source", "where source files are: `OLD=NEW` says that what the ELF file has\nunder the path OLD is here under NEW; may be repeated, the longest\nOLD counts; an empty one takes paths that are not absolute"},
-		{&v.links, "links", "links of the terminal on files: `WHEN` is auto (a terminal with\ncolours), always, never, or a template of what they open, such as\n'vscode://file{path}:{line}' (default: $" + linksVariable + ", or auto)"},
+		{v.setContext, "context",
+			"show `N` lines of source before and behind each frame's line, if\nthe file is here"},
+		{remapping(&v.remaps), "source",
+			"where source files are: `OLD=NEW` says that what the ELF file has\nunder the path OLD is here under NEW; may be repeated, the longest\nOLD counts; an empty one takes paths that are not absolute"},
+		{&v.links, "links",
+			"links of the terminal on files: `WHEN` is auto (a terminal with\ncolours), always, never, or a template of what they open, such as\n'vscode://file{path}:{line}' (default: $" + linksVariable + ", or auto)"},
 	})
 }
 
@@ -65,7 +68,8 @@ func remapping(to *[]source.Remap) func(string) error {
 // prepare makes ready to show. terminal says that the output is a terminal that gets colours.
 func (v *viewFlags) prepare(terminal bool) error {
 	template, when := source.FileLinks, "auto"
-	for _, s := range []struct{ from, what string }{{"$" + linksVariable, os.Getenv(linksVariable)}, {"-links", v.links}} {
+	for _, s := range []struct{ from, what string }{{"$" + linksVariable, os.Getenv(linksVariable)},
+		{"-links", v.links}} {
 		switch s.what {
 		case "":
 		case "auto", "always", "never":

@@ -81,7 +81,8 @@ func waitsIn(p *inspect.Program, elf string, opt waits.Options) (g *waits.Graph,
 
 // analyze finds who waits for whom. A core and a stream may hold anything, and Delve's packages
 // take much of it for granted: damaged is the error then.
-func analyze(p *inspect.Program, sym *symbol.File, opt waits.Options, damaged string) (g *waits.Graph, err error) {
+func analyze(p *inspect.Program, sym *symbol.File, opt waits.Options,
+	damaged string) (g *waits.Graph, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			g, err = nil, fmt.Errorf("%s (%v)", damaged, r)

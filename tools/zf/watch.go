@@ -21,13 +21,14 @@ type watches struct{ places []string }
 
 // flags adds the flag.
 func (w *watches) flags(fs *flag.FlagSet) {
-	fs.Func("watch", "trace each write to the variable or address `PLACE`, with what was there\nbefore: main.count, main.table+16:4, main.state:rw, 0x54e1c0:8:w. Behind\nthe first colon is the length, 1, 2, 4 or 8, or w or rw: reads, too. May\nbe given 4 times; with -append watch.panic=on the first one ends the\nmachine", func(s string) error {
-		if len(w.places) == maxWatches {
-			return fmt.Errorf("a CPU can watch %d places; more is not possible", maxWatches)
-		}
-		w.places = append(w.places, s)
-		return nil
-	})
+	fs.Func("watch",
+		"trace each write to the variable or address `PLACE`, with what was there\nbefore: main.count, main.table+16:4, main.state:rw, 0x54e1c0:8:w. Behind\nthe first colon is the length, 1, 2, 4 or 8, or w or rw: reads, too. May\nbe given 4 times; with -append watch.panic=on the first one ends the\nmachine", func(s string) error {
+			if len(w.places) == maxWatches {
+				return fmt.Errorf("a CPU can watch %d places; more is not possible", maxWatches)
+			}
+			w.places = append(w.places, s)
+			return nil
+		})
 }
 
 // resolve makes the kernel's options of the flags, and addresses of the names in options that
@@ -97,7 +98,8 @@ func watchOption(all map[string][]variable, place string) (string, error) {
 	}
 	if before, last, ok := cutLast(name, ":"); ok {
 		if !slices.Contains([]string{"1", "2", "4", "8"}, last) {
-			return "", fmt.Errorf("want w or rw, or a length of 1, 2, 4 or 8, behind the colon, not %s", last)
+			return "", fmt.Errorf("want w or rw, or a length of 1, 2, 4 or 8, behind the colon, not %s",
+				last)
 		}
 		name, length = before, last
 	}
@@ -118,7 +120,8 @@ func watchOption(all map[string][]variable, place string) (string, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return "", fmt.Errorf("the image has no variable %s; `zf map` lists those it has, and a variable that nothing uses is not in it", name)
+		return "", fmt.Errorf(
+			"the image has no variable %s; `zf map` lists those it has, and a variable that nothing uses is not in it", name)
 	case len(found) > 1:
 		return "", fmt.Errorf("the image has %d variables %s; give the address", len(found), name)
 	}
@@ -132,7 +135,8 @@ func watchOption(all map[string][]variable, place string) (string, error) {
 		case left == 1 || left == 2 || left == 4 || left == 8:
 			length = strconv.FormatUint(left, 10)
 		default:
-			return "", fmt.Errorf("%d bytes cannot be watched at once; say how many of them: %s:8 for the first 8, %s+8:8 for those behind", left, name, name)
+			return "", fmt.Errorf(
+				"%d bytes cannot be watched at once; say how many of them: %s:8 for the first 8, %s+8:8 for those behind", left, name, name)
 		}
 	}
 	if n, _ := strconv.ParseUint(length, 10, 64); n > left {
@@ -149,7 +153,8 @@ func watchAt(addr uint64, length, mode string) (string, error) {
 		length = ":" + length
 	}
 	if addr%n != 0 {
-		return "", fmt.Errorf("%d bytes at %#x cannot be watched at once: the address is no multiple of %d; watch less, or in parts", n, addr, n)
+		return "", fmt.Errorf(
+			"%d bytes at %#x cannot be watched at once: the address is no multiple of %d; watch less, or in parts", n, addr, n)
 	}
 	return fmt.Sprintf("watch=%#x%s%s", addr, length, mode), nil
 }

@@ -108,7 +108,8 @@ func (f *whyFlags) answer(ctx context.Context, w *why.Why, c *call) error {
 		if s, err = w.Death(ctx); s != nil {
 			found, lines = s, s.Lines()
 			if untold = err == nil && s.Culprit == nil && len(s.Causes) == 0; untold {
-				lines = append(lines, "cannot be told: nothing that was compared has led to it; -waits says for what goroutines wait, -var who has written a variable")
+				lines = append(lines,
+					"cannot be told: nothing that was compared has led to it; -waits says for what goroutines wait, -var who has written a variable")
 			}
 		}
 	} else {
@@ -128,7 +129,8 @@ func (f *whyFlags) answer(ctx context.Context, w *why.Why, c *call) error {
 			if w.Begins > 0 {
 				since = fmt.Sprintf(" since instruction %d, where the recording begins", w.Begins)
 			}
-			lines = append(lines, fmt.Sprintf("nothing has written the %d bytes at %#x%s", size, addr, since))
+			lines = append(lines, fmt.Sprintf("nothing has written the %d bytes at %#x%s", size,
+				addr, since))
 		}
 	}
 	f.clean()
@@ -149,7 +151,8 @@ func (f *whyFlags) answer(ctx context.Context, w *why.Why, c *call) error {
 	case err == nil:
 		return status(exitTrace)
 	case errors.Is(err, why.ErrNoDeath):
-		return failure{fmt.Errorf("%w; -var and -addr ask for a word, -waits for what goroutines wait for", err), exitTrace}
+		return failure{fmt.Errorf(
+			"%w; -var and -addr ask for a word, -waits for what goroutines wait for", err), exitTrace}
 	}
 	return f.failed(ctx, err, found != nil)
 }
@@ -170,7 +173,8 @@ func (f *whyFlags) word(w *why.Why) (addr, size uint64, err error) {
 		size = 8
 	}
 	if addr%size != 0 {
-		err = fmt.Errorf("%d bytes at %#x are not at a multiple of their size; ask for less of them by -size", size, addr)
+		err = fmt.Errorf(
+			"%d bytes at %#x are not at a multiple of their size; ask for less of them by -size", size, addr)
 	}
 	return addr, size, err
 }
@@ -206,9 +210,11 @@ func (f *whyFlags) parse(c *call) error {
 			}
 			return nil
 		}, "var", "ask who has written the package's variable `NAME`, such as main.table, or\nthe eight bytes at NAME+16"},
-		{&f.size, "size", "how many `BYTES` -addr and -var are about: 1, 2, 4 or 8 (default: the\nvariable's size, or 8)"},
+		{&f.size, "size",
+			"how many `BYTES` -addr and -var are about: 1, 2, 4 or 8 (default: the\nvariable's size, or 8)"},
 		{&f.all, "all", "with -addr and -var: all writers, not only the last one"},
-		{&f.waits, "waits", "say for what goroutines wait at the end of the recording; with\n-goroutine also who has made that so"},
+		{&f.waits, "waits",
+			"say for what goroutines wait at the end of the recording; with\n-goroutine also who has made that so"},
 		{func(s string) (err error) {
 			if f.goroutine, err = strconv.ParseInt(s, 10, 64); err != nil || f.goroutine < 1 {
 				return errors.New("want a number from 1 on; -waits without it lists the goroutines that wait")

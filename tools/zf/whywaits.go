@@ -39,7 +39,8 @@ type whyWaiting struct {
 // graph is who waits for whom at the end of the recording.
 func (e *whyEnd) graph(ctx context.Context, w *why.Why) (g *waits.Graph, err error) {
 	if e.instructions < 2 {
-		return nil, fmt.Errorf("where the recording ends is not known: this QEMU's log is of a format that zf cannot read")
+		return nil, fmt.Errorf(
+			"where the recording ends is not known: this QEMU's log is of a format that zf cannot read")
 	}
 	c := &fullCore{path: filepath.Join(e.tmp, "why.core"), elf: e.elf, sym: e.sym}
 	// In the midst of the last instruction it ends.
@@ -57,7 +58,8 @@ func (e *whyEnd) graph(ctx context.Context, w *why.Why) (g *waits.Graph, err err
 }
 
 // waiting answers for a goroutine; 0: for all that wait, without who has done what.
-func (e *whyEnd) waiting(ctx context.Context, w *why.Why, goroutine int64) (all []whyWaiting, err error) {
+func (e *whyEnd) waiting(ctx context.Context, w *why.Why,
+	goroutine int64) (all []whyWaiting, err error) {
 	g, err := e.graph(ctx, w)
 	if err != nil {
 		return nil, err
@@ -79,7 +81,8 @@ func (e *whyEnd) waiting(ctx context.Context, w *why.Why, goroutine int64) (all 
 }
 
 // ask finds out who has done what.
-func (v *whyWaiting) ask(ctx context.Context, w *why.Why, g *waits.Graph, x *waits.Goroutine, end uint64) error {
+func (v *whyWaiting) ask(ctx context.Context, w *why.Why, g *waits.Graph, x *waits.Goroutine,
+	end uint64) error {
 	type word struct {
 		what why.Waited
 		addr uint64
@@ -97,7 +100,8 @@ func (v *whyWaiting) ask(ctx context.Context, w *why.Why, g *waits.Graph, x *wai
 			for _, y := range g.Goroutines {
 				if y.ID == id && o.Certain && !seen[id] {
 					seen[id] = true
-					v.Others = append(v.Others, whyWaiting{Goroutine: id, Function: y.Function, At: y.At, Waits: y.JSON()})
+					v.Others = append(v.Others, whyWaiting{Goroutine: id, Function: y.Function, At: y.At,
+						Waits: y.JSON()})
 				}
 			}
 		}
@@ -115,7 +119,8 @@ func (v *whyWaiting) ask(ctx context.Context, w *why.Why, g *waits.Graph, x *wai
 }
 
 var whyKinds = map[waits.Kind]why.Waited{
-	waits.Mutex: why.Mutex, waits.RLock: why.RWMutex, waits.WLock: why.RWMutex, waits.WaitGroup: why.WaitGroup, waits.Once: why.Once,
+	waits.Mutex: why.Mutex, waits.RLock: why.RWMutex, waits.WLock: why.RWMutex,
+	waits.WaitGroup: why.WaitGroup, waits.Once: why.Once,
 	waits.Cond: why.Cond, waits.Receive: why.Channel, waits.Send: why.Channel,
 }
 
@@ -162,7 +167,9 @@ func (f *whyFlags) answerWaits(ctx context.Context, w *why.Why, e *whyEnd, c *ca
 	case len(all) > 0:
 		return nil
 	case f.goroutine != 0:
-		err = fmt.Errorf("goroutine %d does not wait, or is not there; -waits without -goroutine lists those that wait", f.goroutine)
+		err = fmt.Errorf(
+			"goroutine %d does not wait, or is not there; -waits without -goroutine lists those that wait",
+			f.goroutine)
 	default:
 		err = errors.New("no goroutine waits")
 	}

@@ -28,8 +28,10 @@ func Make(t testing.TB, pkg string, flags ...string) Dead {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	text := filepath.Join(dir, "text")
-	gdb := exec.Command("gdb", "-nx", "-q", "-batch", "-iex", "set auto-load no", "-iex", "set debuginfod enabled off",
-		"-ex", "handle SIGURG SIGQUIT SIGPIPE SIGCHLD nostop noprint pass", "-ex", "set startup-with-shell on",
+	gdb := exec.Command("gdb", "-nx", "-q", "-batch", "-iex", "set auto-load no", "-iex",
+		"set debuginfod enabled off",
+		"-ex", "handle SIGURG SIGQUIT SIGPIPE SIGCHLD nostop noprint pass", "-ex",
+		"set startup-with-shell on",
 		"-ex", "run 2>"+text, "-ex", "gcore "+d.Core, "-ex", "kill", d.ELF)
 	gdb.Env = append(os.Environ(), "GOTRACEBACK=crash", "SHELL=/bin/sh")
 	out, err := gdb.CombinedOutput()

@@ -54,7 +54,8 @@ func newLoad(n, port int) (*load, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the machines' port: %w", err)
 	}
-	l := &load{conn: ipv4.NewPacketConn(conn), to: &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}}
+	l := &load{conn: ipv4.NewPacketConn(conn), to: &net.UDPAddr{IP: net.IPv4(127, 0, 0,
+		1), Port: port}}
 	pcs, target, data := fleet.Deep(24), im.Target(tracer.Text), make([][][]byte, n)
 	for range rounds {
 		for i := range data {
@@ -63,13 +64,15 @@ func newLoad(n, port int) (*load, error) {
 				data[i] = append(data[i], fleet.Line(i, j))
 			}
 			seq := target.Next()
-			trace := target.Trace(tracer.KindFault, fmt.Sprintf("nil pointer dereference, write to %#x", seq), pcs)
+			trace := target.Trace(tracer.KindFault,
+				fmt.Sprintf("nil pointer dereference, write to %#x", seq), pcs)
 			data[i] = append(data[i], fleet.Datagrams(im.Build, uint64(i)+1<<40, seq, trace)...)
 		}
 		// Machines take turns, so that their traces come mixed.
 		for from := 0; from < len(data[0]); from += turn {
 			for i, d := range data {
-				l.add([4]byte{127, 1 + byte(i>>16), byte(i >> 8), byte(i)}, d[min(from, len(d)):min(from+turn, len(d))])
+				l.add([4]byte{127, 1 + byte(i>>16), byte(i >> 8), byte(i)},
+					d[min(from, len(d)):min(from+turn, len(d))])
 			}
 		}
 	}
@@ -104,7 +107,8 @@ func (l *load) send(rate int) (sent int, err error) {
 	start := time.Now()
 	for at := 0; at < len(l.msgs); {
 		n, err := l.conn.WriteBatch(l.msgs[at:min(at+sendBatch, len(l.msgs))], 0)
-		if err != nil && !errors.Is(err, unix.ECONNREFUSED) { // which is about a receiver that has ended before
+		// which is about a receiver that has ended before
+		if err != nil && !errors.Is(err, unix.ECONNREFUSED) {
 			return sent, err
 		}
 		for _, held := range l.holds[at : at+n] {

@@ -34,7 +34,8 @@ func main() {
 	}
 	out := flag.String("o", "", "write the figures to `FILE` too")
 	machines := flag.Int("machines", 4000, "machines in the corpus")
-	one := flag.Int("one", 0, "send one round at `RATE` datagrams a second, print what became of it, and end; with\n"+profileEnv+"=FILE in the environment, profile the receiver")
+	one := flag.Int("one", 0,
+		"send one round at `RATE` datagrams a second, print what became of it, and end; with\n"+profileEnv+"=FILE in the environment, profile the receiver")
 	flag.Parse()
 	if err := measure(*machines, *one, *out, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -200,7 +201,8 @@ func (l *load) zf(dir string, port, rate int, args ...string) (f figures, err er
 		return f, err
 	}
 	var errs bytes.Buffer
-	cmd := exec.Command(self, append([]string{"receive", "-listen", fmt.Sprintf("127.0.0.1:%d", port), "-e", self}, args...)...)
+	cmd := exec.Command(self, append([]string{"receive", "-listen", fmt.Sprintf("127.0.0.1:%d", port),
+		"-e", self}, args...)...)
 	if cmd.Stdout, err = os.Create(filepath.Join(dir, "out")); err != nil {
 		return f, err
 	}
@@ -249,7 +251,8 @@ func (l *load) drive(cmd *exec.Cmd, port, rate int) (f figures, err error) {
 		f.sender = (ownCPU() - used) / float64(max(f.sent, 1))
 		time.Sleep(300 * time.Millisecond)
 	}
-	cmd.Process.Signal(syscall.SIGTERM) // an interrupt is ignored by what a script has put in the background
+	// an interrupt is ignored by what a script has put in the background
+	cmd.Process.Signal(syscall.SIGTERM)
 	ended := cmd.Wait()
 	p := cmd.ProcessState
 	f.cpu = float64((p.UserTime() + p.SystemTime()).Microseconds())
@@ -272,7 +275,8 @@ func ownCPU() float64 {
 // listening waits until somebody has the port.
 func listening(port int) error {
 	taken := regexp.MustCompile(fmt.Sprintf(`(?m)^ *\d+: [0-9A-F]+:%04X `, port))
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(
+		5 * time.Millisecond) {
 		four, _ := os.ReadFile("/proc/net/udp")
 		six, _ := os.ReadFile("/proc/net/udp6")
 		if taken.Match(four) || taken.Match(six) {

@@ -49,7 +49,8 @@ type Options struct {
 
 // Datagrams calls f for each datagram of a capture, in its order: when it was captured,
 // where it came from, and its payload, which f may keep.
-func Datagrams(r io.Reader, opt Options, f func(when time.Time, from netip.AddrPort, payload []byte)) (Stats, error) {
+func Datagrams(r io.Reader, opt Options, f func(when time.Time, from netip.AddrPort,
+	payload []byte)) (Stats, error) {
 	d := &decoder{opt: opt, f: f, four: ip4defrag.NewIPv4Defragmenter()}
 	if opt.Idle != nil {
 		r = &idleReader{r, opt.Idle}
@@ -104,7 +105,8 @@ func open(r io.Reader) (s *source, err error) {
 	}
 	s = new(source)
 	if bytes.Equal(magic, ngMagic) {
-		s.ng, err = pcapgo.NewNgReader(&blocks{r: b}, pcapgo.NgReaderOptions{WantMixedLinkType: true, SkipUnknownVersion: true})
+		s.ng, err = pcapgo.NewNgReader(&blocks{r: b},
+			pcapgo.NgReaderOptions{WantMixedLinkType: true, SkipUnknownVersion: true})
 	} else if s.old, err = pcapgo.NewReader(b); err == nil {
 		s.old.SetSnaplen(MaxPacket) // the file's own may be 0, or anything
 	}
@@ -294,7 +296,8 @@ func (d *decoder) ipv4(ip *layers.IPv4, when time.Time) {
 const udpHeader = 8
 
 func (d *decoder) datagram(udp *layers.UDP, source net.IP, when time.Time) {
-	if p := uint16(udp.DstPort); d.opt.Port != 0 && p != d.opt.Port && p != datagram.ParityPort(d.opt.Port) {
+	if p := uint16(udp.DstPort); d.opt.Port != 0 && p != d.opt.Port &&
+		p != datagram.ParityPort(d.opt.Port) {
 		return
 	}
 	if int(udp.Length) > udpHeader+len(udp.Payload) {

@@ -116,5 +116,6 @@ func Datagrams(build string, boot uint64, seq uint32, trace []byte) [][]byte {
 
 // Line returns a log line as netconsole sends it.
 func Line(machine, n int) []byte {
-	return fmt.Appendf(nil, "machine %d says line %d of its log, which is as long as such lines are\n", machine, n)
+	return fmt.Appendf(nil, "machine %d says line %d of its log, which is as long as such lines are\n",
+		machine, n)
 }

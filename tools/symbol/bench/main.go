@@ -36,7 +36,8 @@ func main() {
 		measureHere(number(os.Args[2]), os.Args[3], os.Args[4:])
 		return
 	}
-	b := &bench{dir: get(os.MkdirTemp("", "zf-bench-symbol-")), paths: map[string]string{}, commands: map[string][]string{}}
+	b := &bench{dir: get(os.MkdirTemp("", "zf-bench-symbol-")), paths: map[string]string{},
+		commands: map[string][]string{}}
 	defer func() {
 		os.RemoveAll(b.dir)
 		if why := recover(); why != nil {
@@ -65,7 +66,8 @@ func main() {
 	}
 	for _, name := range os.Args[1:] {
 		if !parts[name] {
-			panic(fmt.Sprintf("there is no part %s: they are %s", name, strings.Join(slices.Sorted(maps.Keys(parts)), ", ")))
+			panic(fmt.Sprintf("there is no part %s: they are %s", name,
+				strings.Join(slices.Sorted(maps.Keys(parts)), ", ")))
 		}
 	}
 	for _, f := range todo {
@@ -130,7 +132,8 @@ func (b *bench) figure(name string, value float64, sign, goal string) {
 // race measures zf and its peers in turns. A peer that fails, knows no line, or takes twenty times
 // the processor's time of zf, and 10 s, is left out and named.
 func (b *bench) race(f []string) {
-	name, in, peers, runs, goals := f[0], b.input(f[1], f[2]), strings.Split(f[3], ","), number(f[4]), f[5:]
+	name, in, peers, runs, goals := f[0], b.input(f[1], f[2]), strings.Split(f[3], ","),
+		number(f[4]), f[5:]
 	zf := "zf"
 	if strings.HasPrefix(f[2], "oops") {
 		zf = "oops"

@@ -36,7 +36,8 @@ func median(all []usage) (u usage) {
 // processor's time; 0: never. A process between this one and the command does it: Linux
 // counts the memory of the process that starts a command as the command's own.
 func measure(args []string, in string, limit int) (u usage, err error) {
-	cmd := exec.Command(get(os.Executable()), append([]string{"measure", strconv.Itoa(limit), in}, args...)...)
+	cmd := exec.Command(get(os.Executable()), append([]string{"measure", strconv.Itoa(limit),
+		in}, args...)...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return u, fmt.Errorf("%s: %s", args[0], out)
@@ -48,7 +49,8 @@ func measure(args []string, in string, limit int) (u usage, err error) {
 // measureHere runs the command and prints what it took, or ends this process with the reason.
 func measureHere(limit int, in string, args []string) {
 	if limit > 0 {
-		check(syscall.Setrlimit(syscall.RLIMIT_CPU, &syscall.Rlimit{Cur: uint64(limit), Max: uint64(limit) + 5}))
+		check(syscall.Setrlimit(syscall.RLIMIT_CPU,
+			&syscall.Rlimit{Cur: uint64(limit), Max: uint64(limit) + 5}))
 	}
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin = get(os.Open(in))
@@ -62,11 +64,14 @@ func measureHere(limit int, in string, args []string) {
 	case p == nil || !p.Exited():
 		fmt.Printf("%v, within %d s of the processor's time", err, limit)
 		os.Exit(1)
-	case !slices.Contains([]int{0, 2}, p.ExitCode()) || !strings.ContainsAny(string(first), "123456789"): // zf: 2 for a few frames
+	case !slices.Contains([]int{0, 2}, p.ExitCode()) ||
+		!strings.ContainsAny(string(first), "123456789"):
+		// zf: 2 for a few frames
 		fmt.Printf("%v; it says %q", p, first)
 		os.Exit(1)
 	}
-	fmt.Println(wall, (p.UserTime() + p.SystemTime()).Seconds(), p.SysUsage().(*syscall.Rusage).Maxrss<<10)
+	fmt.Println(wall, (p.UserTime() + p.SystemTime()).Seconds(),
+		p.SysUsage().(*syscall.Rusage).Maxrss<<10)
 }
 
 // atMost keeps the beginning of what is written to it.
@@ -170,7 +175,8 @@ func writeOops(w io.Writer, path string, n int) {
 		if at++; at%24 == 0 || at == n {
 			after = "[    9.000002]  </TASK>\n"
 		}
-		fmt.Fprintf(w, "[    9.000001] %s%s+%#x/%#x\n%s", before, s.Name, 8+uint64(r.Int63n(int64(s.Size-24))), s.Size, after)
+		fmt.Fprintf(w, "[    9.000001] %s%s+%#x/%#x\n%s", before, s.Name,
+			8+uint64(r.Int63n(int64(s.Size-24))), s.Size, after)
 	}
 }
 
