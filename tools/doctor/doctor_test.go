@@ -95,7 +95,7 @@ func TestDebuginfod(t *testing.T) {
 	check(server.URL, OK, server.URL+" answers")
 	check(gone.URL, Broken, "refused")
 	check(gone.URL+" "+server.URL, OK, server.URL+" answers")
-	check("ftp://x", Broken, "no http or https address")
+	check("ftp://x", Broken, "no http, https or file address")
 	status = http.StatusBadGateway
 	check(server.URL, Broken, "502 Bad Gateway; look at the network")
 	server.Close()
