@@ -4,9 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"syscall"
-
-	"golang.org/x/sys/windows"
 )
 
 // newlines has nothing to do: output is another handle than the keys', and as it was.
