@@ -109,14 +109,14 @@ func beginsWith(line string, any []string) bool {
 	return slices.ContainsFunc(any, func(s string) bool { return strings.HasPrefix(line, s) })
 }
 
-// saysWhy reports whether the line says why there is a trace.
+// saysWhy reports whether the line says why there is a trace. "cut here" begins one and says
+// nothing.
 func saysWhy(line string) bool {
-	return beginsWith(line, linuxHeads) || beginsWith(line, otherHeads) ||
-		(strings.HasPrefix(line, "SIG") || strings.HasPrefix(line, "Thread ")) &&
-			(strings.Contains(line, ": ") || strings.Contains(line, " received signal ")) ||
-		// Zephyr's
-		!strings.HasPrefix(line, "---") && (strings.Contains(line, ">>> ZEPHYR ") ||
-			strings.Count(line, "***") > 1)
+	return !strings.HasPrefix(line, "---") &&
+		(beginsWith(line, linuxHeads) || beginsWith(line, otherHeads) ||
+			(strings.HasPrefix(line, "SIG") || strings.HasPrefix(line, "Thread ")) &&
+				(strings.Contains(line, ": ") || strings.Contains(line, " received signal ")) ||
+			strings.Contains(line, ">>> ZEPHYR ") || strings.Count(line, "***") > 1) // Zephyr's
 }
 
 // begin ends the trace so far if a line of the format is the first of another.
