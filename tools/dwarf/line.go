@@ -48,7 +48,7 @@ type LineFile struct {
 // where it goes beyond.
 const (
 	maxRows  = 1 << 20
-	maxSeqs  = 1 << 18
+	maxSeqs  = 1 << 17
 	maxNames = 1 << 18 // folders, or files
 )
 
