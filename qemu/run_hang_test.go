@@ -296,6 +296,22 @@ func TestHangMonitored(t *testing.T) {
 	}
 }
 
+// TestHangSignalled: the watchdog's trace is of what hangs, not of the handler of a signal that was at
+// work just then.
+func TestHangSignalled(t *testing.T) {
+	t.Parallel()
+	for shift := 3; shift <= 5; shift++ {
+		_, all, status, stderr := hung(t, false, "watchdog=2", "signalled", "-icount", fmt.Sprintf("shift=%d,sleep=off", shift))
+		if status != 1 || len(all) == 0 || !strings.HasSuffix(all[0].chain(), "main.signalled main.main runtime.main runtime.goexit") ||
+			strings.Contains(all[0].chain(), "runtime.sigtramp") {
+			t.Errorf("shift=%d: zf run = %d with %d traces, %s; want one of main.signalled", shift, status, len(all), stderr)
+			for _, tr := range all {
+				t.Log(tr.Reason, ": ", tr.chain())
+			}
+		}
+	}
+}
+
 // TestHangLab: the crash lab's way to hang, under the watchdog, on each machine.
 func TestHangLab(t *testing.T) {
 	t.Parallel()

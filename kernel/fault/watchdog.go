@@ -9,6 +9,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/option"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/stack"
+	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -157,11 +158,13 @@ func lookAgain(f *arch.TrapFrame) bool {
 }
 
 // runtimeAtWork reports whether f interrupted a thread that works for no goroutine, for example the
-// runtime's monitor, which runs for some µs now and then. It counts in looks how often that was
-// so. If the runtime is at work at every check, it reports false.
+// runtime's monitor, which runs for some µs now and then, or the handler of a signal, with which the
+// monitor interrupts a goroutine that runs for long. It counts in looks how often that was so. If the
+// runtime is at work at every check, it reports false.
 func runtimeAtWork(f *arch.TrapFrame, looks *uint8) bool {
 	const maxLooks = 50
-	if *looks == maxLooks || f.InKernel() || stack.ForGoroutine(f.TLS) {
+	if *looks == maxLooks || f.InKernel() ||
+		stack.ForGoroutine(f.TLS) && !thread.Current().HandlesSignal(f.SP) {
 		return false
 	}
 	*looks++

@@ -184,6 +184,9 @@ func main() {
 			}
 		}()
 		spin()
+	case "signalled": // in the handler of a signal most of the time
+		fmt.Println("spinning")
+		signalled()
 	case "write": // a little now and then
 		for range 12 {
 			time.Sleep(500 * time.Millisecond)
@@ -203,6 +206,13 @@ func main() {
 }
 
 var sink int
+
+//go:noinline
+func signalled() {
+	for {
+		syscall.Kill(syscall.Getpid(), syscall.SIGURG)
+	}
+}
 
 //go:noinline
 func spin() {
