@@ -74,6 +74,7 @@ func printReport() {
 	console.String(entropy.Source())
 	console.String("\nbranch  ")
 	fault.PrintBranches()
+	option.PrintParts()
 	printNetwork()
 	printShares()
 	printPort()

@@ -10,6 +10,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/fault"
 	"github.com/zeroframe/zeroframe/kernel/linux"
 	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/parts"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
@@ -32,7 +33,7 @@ var wanted bool
 // findNetwork starts the network card, if an option needs it. Early context, before the frames of
 // RAM are given away.
 func findNetwork() {
-	if wanted = wantsNetwork(); !wanted {
+	if wanted = parts.Network && wantsNetwork(); !wanted {
 		return
 	}
 	readNetconsole()

@@ -38,4 +38,6 @@
 //	monitor                         the prompt
 //	memdump secret                  the memory of a dead machine, and what is hidden in it
 //	crashlab                        a program with every way to crash
+//
+// Package parts says which of them an image is without.
 package kernel

@@ -17,6 +17,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/monitor"
 	"github.com/zeroframe/zeroframe/kernel/observe"
 	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/parts"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/smp"
 	"github.com/zeroframe/zeroframe/kernel/stack"
@@ -73,7 +74,9 @@ func early() {
 	image.FindText()
 	stack.Init()
 	arch.SetTrapHandler(fault.Trap)
-	fault.OnStop(monitor.Open)
+	if parts.Monitor {
+		fault.OnStop(monitor.Open)
+	}
 	arch.LoadTables()
 	arch.InitFPU()
 
@@ -122,7 +125,9 @@ func early() {
 		option.Ignored("crash", crash, "this program is not the crash lab (kernel/crashlab)")
 	}
 
-	monitor.AtBoot()
+	if parts.Monitor {
+		monitor.AtBoot()
+	}
 	startProgram()
 }
 

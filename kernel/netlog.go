@@ -7,6 +7,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/image"
 	"github.com/zeroframe/zeroframe/kernel/net/netconsole"
 	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/parts"
 )
 
 // The console by network (options netconsole= and ip=): as soon as the card works, the console's
@@ -35,7 +36,7 @@ func readNetconsole() {
 // startNetconsole begins to send, if an option asks for it. Call it after nic.Init.
 func startNetconsole() {
 	c := netconsole.Options()
-	if !c.On {
+	if !parts.Network || !c.On {
 		return
 	}
 	given, _ := option.Value("netconsole")

@@ -8,6 +8,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/fault"
 	"github.com/zeroframe/zeroframe/kernel/linux"
 	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/parts"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
@@ -17,13 +18,16 @@ import (
 // findShares starts the devices, if there is such an option. Early context, before the frames of
 // RAM are given away.
 func findShares() {
-	if _, ok := option.Value("share"); ok {
+	if _, ok := option.Value("share"); parts.Shares && ok {
 		share.Init()
 	}
 }
 
 // mountShares makes the folders of the host part of the tree. Early context.
 func mountShares() {
+	if !parts.Shares {
+		return
+	}
 	if share.Count() > 0 {
 		fault.OnInterrupt(arch.InterruptShare, linux.Shared)
 	}

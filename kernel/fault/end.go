@@ -2,12 +2,14 @@ package fault
 
 import (
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/ascii"
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/linux"
 	"github.com/zeroframe/zeroframe/kernel/net/netconsole"
 	"github.com/zeroframe/zeroframe/kernel/observe"
 	"github.com/zeroframe/zeroframe/kernel/observe/eventstream"
 	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/parts"
 )
 
 // How the machine ends. Under QEMU, the debug-exit device ends it with a status that tells zf how
@@ -105,6 +107,11 @@ var afterTrace end
 func SetEnd() {
 	how, _ := option.Word("panic")
 	afterTrace = end(how)
+	if afterTrace == endMonitor && !parts.Monitor {
+		option.Ignored("panic", ascii.Bytes("monitor"),
+			"this image is without the part monitor (zf help build)")
+		afterTrace = endExit
+	}
 }
 
 // EndMachine does what follows a fatal trace. When all stages have failed, it only leaves its

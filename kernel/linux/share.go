@@ -4,6 +4,7 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/dev/share"
+	"github.com/zeroframe/zeroframe/kernel/parts"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
@@ -22,7 +23,7 @@ func (c *call) fetch(number uintptr) int64 {
 		if r != errMissing {
 			return r
 		}
-		if vfs.Asked().Kind != vfs.NoChange {
+		if parts.Shares && vfs.Asked().Kind != vfs.NoChange {
 			r = c.change(number)
 			continue
 		}
@@ -170,6 +171,9 @@ func (c *call) doneHere(n uintptr) uintptr {
 
 // tellSharers passes on the results of changes.
 func tellSharers() {
+	if !parts.Shares {
+		return
+	}
 	for {
 		owner, change, errno, value, ok := share.Told()
 		if !ok {
@@ -196,7 +200,7 @@ func wakeSharers() {
 // pollShares looks for replies of the host, and returns when to call it next.
 func pollShares(now uint64) (next uint64) {
 	ns, ok := share.Wait()
-	if !ok {
+	if !parts.Shares || !ok {
 		return never
 	}
 	Shared()

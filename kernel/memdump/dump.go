@@ -10,6 +10,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/net/netconsole"
 	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/parts"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/tracer/dump"
 )
@@ -45,6 +46,9 @@ var (
 // Configure reads the options. random becomes the number of the dump. With core=ram [AtBoot] does
 // the rest. Early context, before mem.Release and after the search for a network card.
 func Configure(random uint64) {
+	if !parts.Dump {
+		return
+	}
 	how, _ := option.Word("core")
 	chosen, number = way(how), random
 	by = chosen
@@ -98,6 +102,9 @@ func Configure(random uint64) {
 // Keep stores second copies of the options, and of the start of the path to each page (arch.Keep).
 // Early context.
 func Keep() {
+	if !parts.Dump {
+		return
+	}
 	arch.Keep(unsafe.Pointer(&chosen), unsafe.Sizeof(chosen))
 	arch.Keep(unsafe.Pointer(&rate), unsafe.Sizeof(rate))
 	arch.Keep(unsafe.Pointer(&patient), unsafe.Sizeof(patient))

@@ -9,6 +9,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/image"
 	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/parts"
 	"github.com/zeroframe/zeroframe/tracer/dump"
 )
 
@@ -40,7 +41,7 @@ var (
 // Find looks for what the previous boot has kept, if this one has core=ram, so that tables and
 // devices do not overwrite it. Early context, after mem.Init and before anything else takes memory.
 func Find(regions []boot.Region) {
-	if how, _ := option.Word("core"); way(how) != byRAM {
+	if how, _ := option.Word("core"); !parts.Dump || way(how) != byRAM {
 		return
 	}
 	for i := 0; ; i++ {
@@ -86,7 +87,7 @@ func refuse(k *dump.Kept, wrong string) {
 // AtBoot sends what the previous boot has kept, and sets memory aside for what this one may keep.
 // died says that the previous boot has left a crash log. Early context, before mem.Release.
 func AtBoot(regions []boot.Region, died bool) {
-	if chosen != byRAM {
+	if !parts.Dump || chosen != byRAM {
 		return
 	}
 	switch {

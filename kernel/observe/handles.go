@@ -10,6 +10,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/observe/handle"
 	"github.com/zeroframe/zeroframe/kernel/observe/stackid"
 	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/parts"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
@@ -25,6 +26,9 @@ const (
 // StartHandles starts the log, if the option record= asks for one. Early context, after mem.Init
 // and before mem.Release.
 func StartHandles() {
+	if !parts.Observe {
+		return
+	}
 	if off, ok := option.Word("memprofile"); ok && off == 0 {
 		handle.SetBuildID(image.BuildID())
 		handle.SendHeaps()
@@ -110,7 +114,7 @@ func logSize(name string, size, least uint64) uintptr {
 // SendHandles sends a snapshot of the log, and the heap profile, when the machine ends, once. If
 // that faults, it is another crash, which sends none.
 func SendHandles(reason string) {
-	if handlesSent {
+	if !parts.Observe || handlesSent {
 		return
 	}
 	handlesSent = true

@@ -11,6 +11,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/observe/eventstream"
 	"github.com/zeroframe/zeroframe/kernel/observe/probe"
+	"github.com/zeroframe/zeroframe/kernel/parts"
 )
 
 // Probes (package probe): loading their table, and sending the counts.
@@ -18,6 +19,9 @@ import (
 // StartProbes arms the probes of the table in the boot archive at lo, if there is one, and reports
 // whether there is. Early context, before the RAM is given away.
 func StartProbes(lo, hi uintptr) bool {
+	if !parts.Observe {
+		return false
+	}
 	at, size := inArchive(lo, hi, probe.File)
 	if size == 0 {
 		return false

@@ -11,6 +11,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/observe/profile"
 	"github.com/zeroframe/zeroframe/kernel/observe/stackid"
 	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/parts"
 	"github.com/zeroframe/zeroframe/kernel/stack"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/tracer"
@@ -32,6 +33,9 @@ const noDepot = "it needs a stack depot, and there is none (depot=)"
 // StartDepot reads the option depot=BYTES, and those that need a depot: record= and profile=. Early
 // context, before the RAM is given away.
 func StartDepot() {
+	if !parts.Observe {
+		return
+	}
 	given, ok := option.Value("depot")
 	if record, recorded := option.Value("record"); !ok && (!recorded || ascii.Same(record, "off")) {
 		if hz, _ := profileHz(); hz == 0 {
@@ -75,6 +79,9 @@ func profileHz() (hz uint64, wrong []byte) {
 // StartProfile starts the profiler, if the option profile= asks for it. Early context, after
 // StartDepot.
 func StartProfile() {
+	if !parts.Observe {
+		return
+	}
 	hz, wrong := profileHz()
 	if wrong != nil {
 		option.Ignored("profile", wrong, "want on, off or samples a second, to 100000")

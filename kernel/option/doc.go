@@ -4,7 +4,8 @@
 //	option.go   the table's type, and the value of an option: text, a word, a number
 //	table.go    the options
 //	words.go    a line -> its words
-//	unknown.go  options without a row, and the name that was probably meant
+//	unknown.go  options that do nothing, and the name that was probably meant
+//	parts.go    the parts of the kernel that options need
 //
 // `go generate` makes `zf help kernel` (tools/zf/kernel.txt) and the chapter doc/options.md from
 // the table; a test compares them. tools does not import the table, because it imports nothing of

@@ -44,6 +44,9 @@ its text says otherwise. The words after -- are the program's arguments.
 		if r.usual != "" {
 			text += " (default " + r.usual + ")"
 		}
+		if r.needs != nil {
+			text += " (part " + r.needs.name + ")"
+		}
 		line := ""
 		for _, word := range strings.Fields(text) {
 			if line != "" && len(line)+1+len(word) > 72 {
@@ -64,10 +67,29 @@ func chapter() string {
 	for i := range table {
 		r := &table[i]
 		cells := []string{"`" + r.syntax() + "`", r.usual, r.help}
+		if r.needs != nil {
+			cells[2] += " (part " + r.needs.name + ")"
+		}
 		for i, c := range cells {
 			cells[i] = strings.ReplaceAll(c, "|", "\\|")
 		}
 		b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+	}
+	return b.String()
+}
+
+// needed returns the parts, each with the options that need it, one part a line: what zf links a
+// part for.
+func needed() string {
+	var b strings.Builder
+	for _, p := range allParts {
+		b.WriteString(p.name)
+		for i := range table {
+			if table[i].needs == p {
+				b.WriteString(" " + table[i].name)
+			}
+		}
+		b.WriteByte('\n')
 	}
 	return b.String()
 }
@@ -83,7 +105,8 @@ func TestGenerated(t *testing.T) {
 	if !ok {
 		t.Fatalf("%s has no table", inChapter)
 	}
-	for file, want := range map[string]string{inChapter: before + chapter(), "../../tools/zf/kernel.txt": help()} {
+	for file, want := range map[string]string{inChapter: before + chapter(),
+		"../../tools/zf/kernel.txt": help(), "../../tools/image/parts.txt": needed()} {
 		if *update {
 			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 				t.Fatal(err)
@@ -135,8 +158,8 @@ func TestNearest(t *testing.T) {
 	for name, want := range map[string]bool{
 		"tty": true, "env.home": true, "crash.then": true, "env": false, "crash.": false, "tt": false,
 	} {
-		if known([]byte(name)) != want {
-			t.Errorf("known(%s) = %v", name, !want)
+		if got := rowOf([]byte(name)) != nil; got != want {
+			t.Errorf("rowOf(%s) finds a row: %v; want %v", name, got, want)
 		}
 	}
 }

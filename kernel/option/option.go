@@ -18,6 +18,7 @@ type row struct {
 	words    []string
 	max      uint64
 	want     string // printed for a wrong value; made of the words, if there are any
+	needs    *part  // without it, the option does nothing
 }
 
 // lineLo and lineLen are the address and the length of the command line. Set once at boot.

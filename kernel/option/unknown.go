@@ -8,8 +8,9 @@ import (
 // maxDistance is the largest number of wrong characters in a name for a suggestion.
 const maxDistance = 3
 
-// PrintUnknown prints a line for each option without a row. A word that does not look like an
-// option of ours, such as a loader's BOOT_IMAGE=, is ignored. Early context.
+// PrintUnknown prints a line for each option that does nothing: it has no row, or needs a part that
+// the image is without. A word that does not look like an option of ours, such as a loader's
+// BOOT_IMAGE=, is ignored. Early context.
 func PrintUnknown() {
 	line := Line()
 	for {
@@ -19,7 +20,13 @@ func PrintUnknown() {
 		}
 		line = rest
 		name := nameOf(word)
-		if len(name) == 0 || known(name) {
+		if p := missing(word, name); p != nil {
+			console.Bytes(word)
+			console.String(" is ignored: this image is without the part ")
+			console.String(p.name)
+			console.String(" (zf help build)\n")
+		}
+		if len(name) == 0 || rowOf(name) != nil {
 			continue
 		}
 		console.Bytes(name)
@@ -46,16 +53,16 @@ func nameOf(word []byte) []byte {
 	return nil
 }
 
-// known reports whether a row has that name, or is a prefix of it.
-func known(name []byte) bool {
+// rowOf returns the row that has the name, or whose name is a prefix of it; nil: there is none.
+func rowOf(name []byte) *row {
 	for i := range table {
 		n := len(table[i].name)
 		if ascii.Same(name, table[i].name) ||
 			table[i].name[n-1] == '.' && len(name) > n && ascii.Same(name[:n], table[i].name) {
-			return true
+			return &table[i]
 		}
 	}
-	return false
+	return nil
 }
 
 // nearest returns the row with the most similar name, or nil if none is similar.

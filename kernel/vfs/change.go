@@ -207,7 +207,7 @@ func Unlink(dir ID, path []byte, now int64) Errno {
 	if e := fixed(p.dir); e != 0 {
 		return e
 	}
-	if Writable(p.dir) && at(p.id).share != 0 {
+	if Writable(p.dir) && at(p.id).shared() {
 		askName(Remove, p, now)
 		return EMISSING
 	}
@@ -240,7 +240,7 @@ func Rmdir(dir ID, path []byte, now int64) Errno {
 	if e := emptyDir(p.dir, p.id); e != 0 {
 		return e
 	}
-	if Writable(p.dir) && at(p.id).share != 0 {
+	if Writable(p.dir) && at(p.id).shared() {
 		askName(Remove, p, now).Directory = true
 		return EMISSING
 	}
@@ -428,7 +428,7 @@ func movable(from, to, id ID) Errno {
 		return e
 	}
 	n := at(id)
-	if n.share == 0 {
+	if !n.shared() {
 		return 0
 	}
 	if n.dir() {

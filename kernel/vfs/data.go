@@ -232,7 +232,7 @@ func SetSize(id ID, size int64, now int64) Errno {
 		}
 		return e
 	}
-	if f.share != 0 {
+	if f.shared() {
 		if e := changing(id); e != 0 {
 			return e
 		}

@@ -1,6 +1,9 @@
 package vfs
 
-import "github.com/zeroframe/zeroframe/kernel/percpu"
+import (
+	"github.com/zeroframe/zeroframe/kernel/parts"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+)
 
 // The host makes changes in a writable share first. An operation that would change such a node
 // returns EMISSING, with the change in Asked; package share lets the host make it, and Changed then
@@ -86,7 +89,7 @@ const (
 // Writable reports whether a node belongs to the host, and is changed there. Kernel context.
 func Writable(id ID) bool {
 	s := at(id).share
-	return s != 0 && mounts[s-1].mode == ShareWritable
+	return parts.Shares && s != 0 && mounts[s-1].mode == ShareWritable
 }
 
 // ask begins a request to the host about a node, in a directory or for a file.
@@ -370,7 +373,7 @@ func renew(id ID) {
 // Refused says that the host has not made a change: its directories are read again. Kernel context.
 func Refused(c *Change) {
 	for _, dir := range [...]ID{c.Dir, c.ToDir} {
-		if dir != 0 && at(dir).share != 0 {
+		if dir != 0 && at(dir).shared() {
 			at(dir).lacks |= LacksInfo | LacksData
 		}
 	}

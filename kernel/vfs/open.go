@@ -80,7 +80,7 @@ func Open(dir ID, path []byte, flags int, mode uint32, now int64) (ID, Errno) {
 	case n.dir() && (flags&O_ACCMODE != 0 || flags&O_TRUNC != 0):
 		return 0, EISDIR
 	default:
-		if n.share != 0 {
+		if n.shared() {
 			if e := openShared(p.id, flags, now); e != 0 {
 				return 0, e
 			}

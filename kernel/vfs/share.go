@@ -1,6 +1,9 @@
 package vfs
 
-import "github.com/zeroframe/zeroframe/kernel/percpu"
+import (
+	"github.com/zeroframe/zeroframe/kernel/parts"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+)
 
 // Folders of the host. Their files are nodes like others, but their contents are fetched on demand:
 // a directory's entries, a file's attributes, its bytes. Until then a node lacks them, and an
@@ -87,12 +90,20 @@ func MountOf(share int) (id ID, readOnly bool) {
 }
 
 // ShareOf returns the number of the node's share; 0 if it is the tree's own. Kernel context.
-func ShareOf(id ID) int { return int(at(id).share) }
+func ShareOf(id ID) int {
+	if !parts.Shares {
+		return 0
+	}
+	return int(at(id).share)
+}
+
+// shared reports whether the node belongs to a share.
+func (n *node) shared() bool { return parts.Shares && n.share != 0 }
 
 // isMount reports whether a share begins at the node.
 func isMount(id ID) bool {
 	s := at(id).share
-	return s != 0 && mounts[s-1].node == id
+	return parts.Shares && s != 0 && mounts[s-1].node == id
 }
 
 // fixed returns EROFS if nothing in a directory, or of a file, may be changed, and EPERM if it is
@@ -103,7 +114,7 @@ func fixed(id ID) Errno {
 	if at(id).made != 0 && !making {
 		return EPERM
 	}
-	if s := at(id).share; s != 0 && mounts[s-1].mode == ShareReadOnly {
+	if s := at(id).share; parts.Shares && s != 0 && mounts[s-1].mode == ShareReadOnly {
 		return EROFS
 	}
 	return 0
@@ -233,7 +244,7 @@ func Unfill(id ID) {
 // the tree's own. Errors: EROFS, EMISSING.
 func changing(id ID) Errno {
 	n := at(id)
-	if n.share == 0 {
+	if !n.shared() {
 		return 0
 	}
 	if e := fixed(id); e != 0 {
@@ -251,7 +262,7 @@ func changing(id ID) Errno {
 
 // own makes a changed file the tree's own.
 func (n *node) own() {
-	if n.share != 0 && mounts[n.share-1].mode != ShareWritable && !n.dir() && n.lacks == 0 {
+	if n.shared() && mounts[n.share-1].mode != ShareWritable && !n.dir() && n.lacks == 0 {
 		n.share = 0
 	}
 }
@@ -262,7 +273,7 @@ func Reclaim() (freed int) {
 	before := frames
 	for i := int32(1); i < nodes.fresh; i++ {
 		n := at(ID(i))
-		if n.share != 0 && n.is(S_IFREG) && n.lacks&LacksData == 0 && n.opens == 0 && n.nlink > 0 &&
+		if n.shared() && n.is(S_IFREG) && n.lacks&LacksData == 0 && n.opens == 0 && n.nlink > 0 &&
 			n.data != 0 {
 			Unfill(ID(i))
 		}

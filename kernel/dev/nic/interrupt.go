@@ -4,6 +4,7 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/dev/pci"
 	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/parts"
 )
 
 // The interrupt for a received frame, if the card can send it as a message. Other cards are polled
@@ -13,7 +14,7 @@ import (
 var interrupts bool
 
 // Interrupts reports whether the card interrupts when it has received a frame. Any context.
-func Interrupts() bool { return interrupts }
+func Interrupts() bool { return parts.Network && interrupts }
 
 // Listen makes the card interrupt with [arch.InterruptNetwork] when it has received a frame, if it
 // can do that by a message. It needs [arch.LocalInterrupts]. Early context.
@@ -34,7 +35,7 @@ func Listen() {
 
 // Acknowledge tells the card that its interrupt has been seen. Kernel context.
 func Acknowledge() {
-	if seen := drivers[card].seen; seen != nil {
+	if seen := drivers[card].seen; parts.Network && seen != nil {
 		seen()
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/dev/pci"
 	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/parts"
 )
 
 // MaxFrame is the length of the longest frame in bytes, without its checksum: 1500 bytes after an
@@ -90,6 +91,9 @@ func wanted(a [6]byte) bool { return want == [6]byte{} || a == want }
 // virtio.AddPlace, or on a machine without PCI where QEMU's microvm has its devices. Early context,
 // once, when the page tables are set up and before mem.Release.
 func Init() {
+	if !parts.Network {
+		return
+	}
 	if arch.HasPCI() {
 		findPCI()
 	}
@@ -144,7 +148,7 @@ func start() bool {
 }
 
 // Up reports whether there is a card. Any context.
-func Up() bool { return card != none }
+func Up() bool { return parts.Network && card != none }
 
 // Address returns the card's hardware address, all 0 if there is no card. Any context.
 func Address() [6]byte { return address }
@@ -159,7 +163,7 @@ func Name() string { return drivers[card].name }
 // the runtime, allocates nothing, and may be called while another Send is interrupted; when that
 // one goes on, it sends its frame once more. Any context, interrupts off.
 func Send(frame uintptr, n int) bool {
-	if card == none || n <= 0 || n > MaxFrame {
+	if !Up() || n <= 0 || n > MaxFrame {
 		return false
 	}
 	ok := false
@@ -182,7 +186,7 @@ func disturbed(mine uint32) bool {
 }
 
 // Readable reports whether a frame was received. Kernel context.
-func Readable() bool { return card != none && drivers[card].readable() }
+func Readable() bool { return Up() && drivers[card].readable() }
 
 // Receive copies a received frame to buf, which has room for n bytes, and returns its length in
 // bytes, 0 if there is none. A longer frame is cut. Early and kernel context.
@@ -200,7 +204,7 @@ func Receive(buf uintptr, n int) int {
 func Restart() bool {
 	sends++
 	stalled = false
-	return start()
+	return parts.Network && start()
 }
 
 // How often a register of the card is read before a frame is dropped, a second or more on any

@@ -1,6 +1,7 @@
 package share
 
 import (
+	"github.com/zeroframe/zeroframe/kernel/parts"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
@@ -44,7 +45,7 @@ const (
 // context.
 func Ready(n int) (ready, dead bool) {
 	percpu.AssertLocked()
-	if n < 1 || n > count || shares[n-1].dead {
+	if !parts.Shares || n < 1 || n > count || shares[n-1].dead {
 		return false, true
 	}
 	s := &shares[n-1]
@@ -60,6 +61,9 @@ func Room(n int) (addr uintptr, size int) {
 // Begin begins a change on a share that is ready. owner gets the result. Kernel context.
 func Begin(c *vfs.Change, owner int32, now uint64) {
 	percpu.AssertLocked()
+	if !parts.Shares {
+		return
+	}
 	s := &shares[c.Share-1]
 	s.job = job{}
 	s.change = *c
@@ -76,6 +80,9 @@ func Begin(c *vfs.Change, owner int32, now uint64) {
 // context.
 func Go(n int) {
 	percpu.AssertLocked()
+	if !parts.Shares {
+		return
+	}
 	s := &shares[n-1]
 	for i := 0; s.step != idle && i <= looks; i++ {
 		switch {
@@ -94,7 +101,7 @@ func Go(n int) {
 // open or the number of bytes that were written. Kernel context.
 func Told() (owner int32, c *vfs.Change, errno int64, value uintptr, ok bool) {
 	percpu.AssertLocked()
-	for i := range shares[:count] {
+	for i := range Count() {
 		if s := &shares[i]; s.told {
 			s.told = false
 			ended = true // others may begin

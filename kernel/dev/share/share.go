@@ -6,6 +6,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/dev/pci"
 	"github.com/zeroframe/zeroframe/kernel/dev/virtio"
 	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/parts"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
@@ -73,7 +74,12 @@ func started() {
 }
 
 // Count returns the number of devices that work. Any context.
-func Count() int { return count }
+func Count() int {
+	if !parts.Shares {
+		return 0
+	}
+	return count
+}
 
 // route makes the function at a interrupt with a message, if it can.
 func route(a pci.Address) bool {
@@ -108,7 +114,7 @@ func Find(tag []byte) int {
 func Fetch(id vfs.ID, what uint8, again bool, now uint64) (done bool, errno int64) {
 	percpu.AssertLocked()
 	i := vfs.ShareOf(id) - 1
-	if i < 0 || i >= count {
+	if !parts.Shares || i < 0 || i >= count {
 		return true, eIO
 	}
 	s := &shares[i]
@@ -156,7 +162,7 @@ func Ended() bool {
 func Wait() (ns uint64, ok bool) {
 	percpu.AssertLocked()
 	ns = pollSeldom
-	for i := range shares[:count] {
+	for i := range Count() {
 		if s := &shares[i]; s.step != idle || s.idleOpen() {
 			if ok = true; !s.interrupts {
 				ns = pollAlways
@@ -169,7 +175,7 @@ func Wait() (ns uint64, ok bool) {
 // Poll continues what is under way. Kernel context.
 func Poll(now uint64) {
 	percpu.AssertLocked()
-	for i := range shares[:count] {
+	for i := range Count() {
 		s := &shares[i]
 		if s.idleOpen() {
 			s.startClosing(now)

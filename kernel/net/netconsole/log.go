@@ -28,7 +28,7 @@ var line struct {
 // Byte takes the next byte of the console. Text from a trap that interrupted it is not sent,
 // because the line is in use. Any context, interrupts off.
 func Byte(b byte) {
-	if !state.ready || state.capturing || line.busy {
+	if !Ready() || state.capturing || line.busy {
 		return
 	}
 	line.busy = true

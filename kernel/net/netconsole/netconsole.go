@@ -5,6 +5,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/parts"
 	"github.com/zeroframe/zeroframe/tracer/datagram"
 )
 
@@ -75,7 +76,7 @@ func Start(build []byte, boot uint64, release string) bool {
 }
 
 // Ready reports whether datagrams are sent. Any context.
-func Ready() bool { return state.ready }
+func Ready() bool { return parts.Network && state.ready }
 
 // Broken reports whether a trace could not be sent; nothing is sent after that. Any context.
 func Broken() bool { return state.broken }

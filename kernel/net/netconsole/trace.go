@@ -2,6 +2,7 @@ package netconsole
 
 import (
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/parts"
 	"github.com/zeroframe/zeroframe/tracer/datagram"
 )
 
@@ -28,7 +29,7 @@ func kept() *[datagram.MaxTrace]byte { return (*[datagram.MaxTrace]byte)(arch.Po
 // Begin says that a stage of the panic path, the first or a later one, begins to write a trace.
 // Kernel context.
 func Begin(first bool) {
-	if !state.ready {
+	if !Ready() {
 		return
 	}
 	if trace.sending {
@@ -47,7 +48,7 @@ func Begin(first bool) {
 // Keep takes the next byte of the trace. Kernel context.
 func Keep(b byte) {
 	switch {
-	case !state.capturing:
+	case !parts.Network || !state.capturing:
 	case trace.n < datagram.MaxTrace:
 		kept()[trace.n] = b
 		trace.n++
@@ -59,7 +60,7 @@ func Keep(b byte) {
 // End says that the stage has written its trace, and reports whether there is one for [Send].
 // Kernel context.
 func End() bool {
-	if !state.capturing {
+	if !parts.Network || !state.capturing {
 		return false
 	}
 	state.capturing = false
@@ -97,6 +98,9 @@ func Sent() (boot uint64, seq uint32) {
 }
 
 func sendAs(build []byte, boot uint64, seq uint32) {
+	if !parts.Network {
+		return
+	}
 	p := datagram.Part{Build: build, Boot: boot, Seq: seq, Cut: trace.cut}
 	whole := kept()[:trace.n]
 	_, pieces, parity := datagram.Plan(len(whole))

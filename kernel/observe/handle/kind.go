@@ -2,6 +2,7 @@ package handle
 
 import (
 	"github.com/zeroframe/zeroframe/kernel/ascii"
+	"github.com/zeroframe/zeroframe/kernel/parts"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
@@ -99,10 +100,10 @@ var on uint32
 var wanted uint32
 
 // Logs reports whether events of a kind are logged. Any context.
-func Logs(k Kind) bool { return on&(1<<(k&(MaxKinds-1))) != 0 }
+func Logs(k Kind) bool { return parts.Observe && on&(1<<(k&(MaxKinds-1))) != 0 }
 
 // On reports whether any kind is logged. Any context.
-func On() bool { return on != 0 }
+func On() bool { return parts.Observe && on != 0 }
 
 // names are the names of the program's kinds. Under the kernel lock.
 var (

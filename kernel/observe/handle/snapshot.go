@@ -4,6 +4,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/observe/eventstream"
 	"github.com/zeroframe/zeroframe/kernel/observe/stackid"
+	"github.com/zeroframe/zeroframe/kernel/parts"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/tracer/stream"
 )
@@ -57,7 +58,7 @@ func SetBuildID(id []byte) {
 // nothing if an NMI has interrupted the log, or the sending of another snapshot. Early and kernel
 // context.
 func Send(reason string) {
-	if !On() && !heapWanted || sending || noting {
+	if !parts.Observe || !On() && !heapWanted || sending || noting {
 		return
 	}
 	sending = true

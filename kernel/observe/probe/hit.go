@@ -3,6 +3,7 @@ package probe
 import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/parts"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
@@ -33,7 +34,7 @@ func calibrate() {
 // the instruction there, or, if Stepping is set in the CPU's record, at it for one step, as soon as
 // PutBack is called. Kernel context.
 func Hit(f *arch.TrapFrame) bool {
-	if !on {
+	if !On() {
 		return false
 	}
 	now := clock.Counter() // a call may return on another CPU
@@ -97,7 +98,7 @@ func emulate(p *Place, f *arch.TrapFrame) bool {
 func Stepped(f *arch.TrapFrame) bool {
 	percpu.AssertLocked()
 	r := percpu.This()
-	if r.Stepping == 0 {
+	if !parts.Observe || r.Stepping == 0 {
 		return false
 	}
 	now := arch.ReadCounter()
@@ -111,7 +112,7 @@ func Stepped(f *arch.TrapFrame) bool {
 // Fault is called for a fault that will be the program's: if it was in a restored instruction, it
 // ends the step. Kernel context.
 func Fault(f *arch.TrapFrame) {
-	if r := percpu.This(); r.Stepping != 0 && f.PC == stepped(r) {
+	if r := percpu.This(); parts.Observe && r.Stepping != 0 && f.PC == stepped(r) {
 		end(f, r)
 	}
 }

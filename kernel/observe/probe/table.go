@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/parts"
 )
 
 // The table of places from the host. All numbers are little-endian.
@@ -93,7 +94,7 @@ func find(off uint32) (i uint32, ok bool) {
 }
 
 // On reports whether anything is probed. Kernel context.
-func On() bool { return on }
+func On() bool { return parts.Observe && on }
 
 // Places returns the number of probed functions and that of their places.
 func Places() (functions, places int) {

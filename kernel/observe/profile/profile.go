@@ -2,6 +2,7 @@ package profile
 
 import (
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/parts"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/tracer/depot"
 	"github.com/zeroframe/zeroframe/tracer/stream"
@@ -46,10 +47,10 @@ func Setup(base, size uintptr, perSecond uint64) {
 }
 
 // Ready reports whether there is a profiler. Any context.
-func Ready() bool { return counts != 0 }
+func Ready() bool { return parts.Observe && counts != 0 }
 
 // On reports whether samples are taken. Any context.
-func On() bool { return on }
+func On() bool { return parts.Observe && on }
 
 // Start begins to take samples; ran is the running time in ns, of all CPUs together. Stop ends it.
 // Earlier counts stay. Kernel context.
