@@ -24,6 +24,8 @@ type Entry struct {
 	Fresh bool
 	// Runs, if not "", is the function that Func is given to call.
 	Runs string
+	// Optional is set if the file may be without that function.
+	Optional bool
 	// Never are functions that are not reached from this entry.
 	Never []string
 }

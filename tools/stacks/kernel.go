@@ -94,6 +94,9 @@ func (p *Program) OnStack(name string) (b Bound, entryOf string, ok bool) {
 func (p *Program) Stacks() []Stack {
 	var list []Stack
 	for _, s := range p.notes.stacks {
+		if _, linked := p.index(s.entry.Runs); s.entry.Optional && !linked {
+			continue
+		}
 		b := p.Bound(s.entry)
 		i := slices.IndexFunc(list, func(o Stack) bool { return o.Name == s.name })
 		switch {

@@ -22,11 +22,15 @@ func TestMain(m *testing.M) {
 
 const module = "github.com/zeroframe/zeroframe/"
 
-// build builds an image and reads it.
+// build builds an image with all parts of the kernel and reads it.
 func build(t *testing.T, pkg string) (*symbol.File, *stacks.Program) {
+	return buildWith(t, pkg, nil)
+}
+
+func buildWith(t *testing.T, pkg string, parts []string) (*symbol.File, *stacks.Program) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "image.elf")
-	if _, err := image.Build(context.Background(), image.BuildOptions{Package: pkg, Output: path, Stderr: t.Output()}); err != nil {
+	if _, err := image.Build(context.Background(), image.BuildOptions{Package: pkg, Output: path, Parts: parts, Stderr: t.Output()}); err != nil {
 		t.Fatal(err)
 	}
 	f, err := symbol.Open(path)
@@ -39,6 +43,28 @@ func build(t *testing.T, pkg string) (*symbol.File, *stacks.Program) {
 		t.Fatal(err)
 	}
 	return f, p
+}
+
+// TestParts: the kernel's stacks have a bound in an image without its parts.
+func TestParts(t *testing.T) { haveBounds(t, []string{}) }
+
+// TestPartsEach: they have one with each part alone, and without each.
+func TestPartsEach(t *testing.T) {
+	all := image.Parts()
+	for i, p := range all {
+		haveBounds(t, []string{p})
+		haveBounds(t, slices.Delete(slices.Clone(all), i, i+1))
+	}
+}
+
+func haveBounds(t *testing.T, parts []string) {
+	t.Helper()
+	_, p := buildWith(t, "../../qemu/testdata/program", parts)
+	for _, s := range p.Stacks() {
+		if len(s.Bound.Why) > 0 {
+			t.Errorf("with the parts %v, %s has no bound: %q", parts, s.Name, s.Bound.Why)
+		}
+	}
 }
 
 // TestKernel: all of the kernel's stacks have a bound in a program that brings no code
@@ -69,6 +95,7 @@ func TestKernel(t *testing.T) {
 	if len(list) != 11 || word(1) != 11 {
 		t.Fatalf("%d stacks, and %d in the table; want 11", len(list), word(1))
 	}
+	_, entries := stacks.KernelStacks()
 	for i, s := range list {
 		t.Logf("%-7s %6d", s.Name, s.Bound.Bytes)
 		if len(s.Bound.Why) > 0 {
@@ -79,8 +106,16 @@ func TestKernel(t *testing.T) {
 		}
 	}
 
+	// An image with all parts has what others may be without.
+	for name, all := range entries {
+		for _, e := range all {
+			if _, _, ok := f.Symbol(e.Runs); e.Optional && !ok {
+				t.Errorf("%s: there is no function %s", name, e.Runs)
+			}
+		}
+	}
+
 	// The stages on the stack "nested" do not overlap (kernel/fault/stages.go).
-	_, entries := stacks.KernelStacks()
 	at := []uint64{}
 	for i, e := range entries["nested"] {
 		at = append(at, e.At)

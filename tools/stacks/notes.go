@@ -26,6 +26,7 @@ package stacks
 //	at N         the entry begins N bytes below the stack's top, for what is above
 //	fresh        FUNC begins elsewhere, loads SP with the stack's top and goes on
 //	runs FUNC    what a FUNC that is given a function calls there
+//	optional     an image may be without that function: it is of a part (package parts)
 //	never FUNC...    is not reached from this entry (the last option)
 
 import (
@@ -148,6 +149,9 @@ func (n *Notes) stack(name string, words []string) error {
 		switch {
 		case w == "fresh":
 			e.Fresh = true
+			continue
+		case w == "optional":
+			e.Optional = true
 			continue
 		case i+1 >= len(words):
 			return fmt.Errorf("stack %s: %s wants a value, or is no option", name, w)
