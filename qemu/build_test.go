@@ -62,7 +62,7 @@ var guestDir string
 // built returns the path of an image with those options, all but Output and Stderr.
 func built(t testing.TB, o image.BuildOptions) string {
 	t.Helper()
-	return builds.get(t, fmt.Sprintf("image %+v", o), path.Base(o.Package)+".elf", func(path string) error {
+	return builds.get(t, fmt.Sprintf("image %#v", o), path.Base(o.Package)+".elf", func(path string) error {
 		var said strings.Builder
 		o.Output, o.Stderr = path, &said
 		_, err := image.Build(context.Background(), o)

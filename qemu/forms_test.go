@@ -85,7 +85,7 @@ var forms = []struct {
 	{"fips", nil, image.BuildOptions{Env: []string{"GOFIPS140=v1.0.0"}}, "local"},
 }
 
-// TestBuildForms: each program says its word, and dies by a nil map in functions that the
+// TestBuildForms: each program, with a kernel without its parts, says its word, and dies by a nil map in functions that the
 // trace names, on two CPUs.
 func TestBuildForms(t *testing.T) {
 	t.Parallel()
@@ -114,6 +114,7 @@ func TestBuildForms(t *testing.T) {
 				}
 			}
 			o := row.o
+			o.Parts = []string{}
 			o.Package, o.Dir, o.Env = ".", filepath.Join(dir, "app"), append(testEnv(), o.Env...)
 			checkForm(t, built(t, o), row.word)
 		})
@@ -129,6 +130,9 @@ func checkForm(t *testing.T, elf, word string) {
 	}
 	defer symbols.Close()
 	res, serial, err := boot(t, Config{Kernel: elf, CPUs: 2}, "-- die")
+	if !strings.Contains(serial, "\nparts   without dump, ") {
+		t.Error("no part of the kernel was left out")
+	}
 	if err != nil || res.Outcome != Traced || !strings.Contains(serial, "word "+word+"\r\n") {
 		t.Fatalf("the machine: %v, %v; want %v and the word %q:\n%s", res.Outcome, err, Traced, word, serial)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/eventstream"
+	"github.com/zeroframe/zeroframe/tools/image"
 	"github.com/zeroframe/zeroframe/tools/initrd"
 	"github.com/zeroframe/zeroframe/tools/probe"
 	"github.com/zeroframe/zeroframe/tools/profile"
@@ -28,7 +29,12 @@ import (
 // size takes the sizes of images, and of the same programs built for Linux.
 func (b *bench) size() error {
 	for _, name := range []string{"plain", "fmt"} {
-		image, err := b.image(own + name)
+		small := filepath.Join(b.dir, name+".small.elf")
+		if _, err := image.Build(b.ctx, image.BuildOptions{Package: own + name, Output: small,
+			Parts: []string{}, Stderr: b.stderr}); err != nil {
+			return err
+		}
+		whole, err := b.image(own + name)
 		if err != nil {
 			return err
 		}
@@ -36,7 +42,8 @@ func (b *bench) size() error {
 		if err := b.goBuild(own+name, linux); err != nil {
 			return err
 		}
-		for sample, path := range map[string]string{".image": image.Image, ".linux": linux} {
+		for sample, path := range map[string]string{".image": small, ".whole": whole.Image,
+			".linux": linux} {
 			info, err := os.Stat(path)
 			if err != nil {
 				return err

@@ -67,6 +67,10 @@ type BuildOptions struct {
 	// answers on its network and finds the addresses of others there.
 	Net bool
 
+	// Parts are the kernel's parts to link ([ParseParts], [PartsFor]); nil means all. A program that
+	// imports the kernel, or a package of it, has all.
+	Parts []string
+
 	// HeapProfile adds the package [HeapPackage], so that there is a heap profile.
 	HeapProfile bool
 
@@ -108,6 +112,7 @@ type BuildOptions struct {
 	coveredStd  bool     // some of them are Go's own
 	uncovered   bool     // some are asked for that are not covered, being the kernel's
 	usesModule  bool     // the program imports a part of our module
+	kernelDir   string   // the folder of the kernel's package
 	missing     []string // packages that the program does not import, but the image needs
 	standard    []string // packages of Go's own that the program's other packages import
 	progress    *progress

@@ -88,6 +88,9 @@ func (o *BuildOptions) check(ctx context.Context) (importPath string, err error)
 		if name == modulePath || strings.HasPrefix(name, modulePath+"/") {
 			o.usesModule = true
 		}
+		if name == o.KernelPackage+"/parts" {
+			o.Parts = nil // the program compiles that package itself
+		}
 		// The test binary's variant of a package, "p [q.test]".
 		if o.Test && variant != "" && strings.HasPrefix(o.KernelPackage, modulePath) &&
 			o.kernelImports(ctx, name) {

@@ -166,12 +166,14 @@ func (o *BuildOptions) moduleFlags() (flags []string) {
 	return flags
 }
 
-// absoluteOverlay writes the file that the flag -overlay names into the folder dir, with absolute
-// names, for a go command in another folder. It returns "" if there is no such flag.
-func (o *BuildOptions) absoluteOverlay(dir string) (string, error) {
+// overlay writes the file that the flag -overlay names into the folder dir, with absolute names,
+// for a go command in another folder, and adds the choice of the kernel's parts. It returns "" if
+// there is nothing to replace.
+func (o *BuildOptions) overlay(dir string) (string, error) {
 	given := o.value("overlay")
-	if given == "" {
-		return "", nil
+	replace, err := o.withParts(dir)
+	if given == "" && len(replace) == 0 || err != nil {
+		return "", err
 	}
 	var file struct{ Replace map[string]string }
 	absolute := func(name string) (string, error) {
@@ -180,15 +182,13 @@ func (o *BuildOptions) absoluteOverlay(dir string) (string, error) {
 		}
 		return filepath.Abs(filepath.Join(o.Dir, name))
 	}
-	name, err := absolute(given)
-	if err != nil {
-		return "", err
+	if given != "" {
+		name, err1 := absolute(given)
+		text, err2 := os.ReadFile(name)
+		if err = errors.Join(err1, err2); err == nil {
+			err = json.Unmarshal(text, &file)
+		}
 	}
-	text, err := os.ReadFile(name)
-	if err == nil {
-		err = json.Unmarshal(text, &file)
-	}
-	replace := make(map[string]string)
 	for from, to := range file.Replace {
 		from, err1 := absolute(from)
 		to, err2 := absolute(to)
@@ -198,10 +198,11 @@ func (o *BuildOptions) absoluteOverlay(dir string) (string, error) {
 		return "", fmt.Errorf("%w: -overlay=%s: %w", ErrLoad, given, err)
 	}
 	file.Replace = replace
-	if text, err = json.Marshal(file); err != nil {
+	text, err := json.Marshal(file)
+	if err != nil {
 		return "", err
 	}
-	name = filepath.Join(dir, "overlay.json")
+	name := filepath.Join(dir, "overlay.json")
 	return name, os.WriteFile(name, text, 0o644)
 }
 

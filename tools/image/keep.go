@@ -51,7 +51,7 @@ func (o *BuildOptions) take() *kept {
 	k := &kept{
 		folder: o.Keep,
 		key: fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join([]string{where, o.Package,
-			fmt.Sprint(o.Test)}, "\x00"))))[:32],
+			fmt.Sprintf("%t %#v", o.Test, o.Parts)}, "\x00"))))[:32],
 		about: fmt.Sprintf("%s\n%v %s %s %t %t\n", self, o.Loaders, o.EntrySymbol, o.KernelPackage,
 			o.dropSymbols, o.dropDWARF),
 	}

@@ -59,6 +59,9 @@ func (o *BuildOptions) addKernel(ctx context.Context, dir string) (*kernel, erro
 	if err != nil {
 		return nil, err
 	}
+	if source != "" {
+		o.kernelDir = filepath.Join(source, strings.TrimPrefix(o.KernelPackage, modulePath))
+	}
 	pkgs, err := o.compileKernel(ctx, source, dir)
 	if err != nil {
 		return nil, err
@@ -179,16 +182,19 @@ func (o *BuildOptions) kernelCommand(ctx context.Context, source, dir string) (*
 	args = append(args, "-pgo="+cmp.Or(o.profile, "off"))
 	args = append(args, o.kernelCover()...)
 	names := append(o.missing[:len(o.missing):len(o.missing)], o.standard...)
-	if source == "" {
-		args = append(append(args, o.moduleFlags()...), "--")
-		return o.goCommand(ctx, "0", append(args, names...)...), nil
-	}
-	tc, err := o.toolchain(ctx)
+	overlay, err := o.overlay(dir)
 	if err != nil {
 		return nil, err
 	}
-	// An overlay may be of Go's own packages, too.
-	overlay, err := o.absoluteOverlay(dir)
+	if source == "" {
+		args = append(args, o.moduleFlags()...)
+		if o.Parts != nil {
+			args = append(args, "-overlay="+overlay)
+		}
+		args = append(args, "--")
+		return o.goCommand(ctx, "0", append(args, names...)...), nil
+	}
+	tc, err := o.toolchain(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -224,6 +230,7 @@ func (o *BuildOptions) kernelSource(ctx context.Context) (string, error) {
 	}
 	out, err := cmd.Output()
 	if err == nil && json.Unmarshal(out, &own) == nil && own.Error == nil && own.Dir != "" {
+		o.kernelDir = own.Dir
 		return "", nil
 	}
 	if o.KernelPackage != modulePath && !strings.HasPrefix(o.KernelPackage, modulePath+"/") {

@@ -22,7 +22,14 @@ PKG is what go build takes, or PATH@VERSION as for go run. A package that does
 not import github.com/zeroframe/zeroframe/kernel is linked with it all the same,
 and no file of it changes. The kernel is that of the module which PKG's go.mod
 requires, otherwise the one that zf was built from; the environment variable
-ZEROFRAME names a folder with another.`
+ZEROFRAME names a folder with another.
+
+The kernel has parts that most programs do not use: dump (its memory, option
+core=), monitor (the prompt), network (cards and netconsole=), observe
+(profiles, handles, probes) and shares (zf run -mount). An image has all of
+them, unless -parts names those that it is to have: -parts none makes it
+smaller by half a megabyte. zf run PKG links what its flags and -append need.
+What an image is without, its boot report says.`
 
 // runBuild runs `zf build`.
 func runBuild(c *call) error {
@@ -32,6 +39,10 @@ func runBuild(c *call) error {
 		{&o.Output, "o", "write the image to `FILE`"},
 		{&o.HeapProfile, "memprofile",
 			"add package kernel/observe/heapprofile:\nGo's runtime keeps a heap profile, for zf run -memprofile"},
+		{func(s string) (err error) {
+			o.Parts, err = image.ParseParts(s)
+			return err
+		}, "parts", "link only these parts of the kernel: all, none, or `LIST`, such as\nmonitor,network (default all)"},
 		{&o.Net, "net",
 			"add package kernel/net/netup: the machine answers ping and ARP, and\nfinds out the hardware address that netconsole= sends to"},
 	}); err != nil {

@@ -28,6 +28,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/eventstream"
+	"github.com/zeroframe/zeroframe/tools/image"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 	"github.com/zeroframe/zeroframe/tools/trace"
 )
@@ -584,6 +585,26 @@ func lastOption(line, key string) (value string, ok bool) {
 		}
 	}
 	return value, ok
+}
+
+// parts returns the parts of the kernel that the machine uses; observed says that something is to be
+// counted or logged.
+func (m *machine) parts(observed bool) []string {
+	words, _ := kernelWords(m.append)
+	names := append([]string{}, image.PartsFor(words)...)
+	if observed {
+		names = append(names, "observe")
+	}
+	if m.qemu.Net != "" {
+		names = append(names, "network")
+	}
+	if len(m.qemu.Shares) > 0 {
+		names = append(names, "shares")
+	}
+	if _, tty := lastOption(m.append, "tty"); tty || isTerminal(m.stdin) {
+		names = append(names, "monitor") // ^] opens it
+	}
+	return names
 }
 
 // hasAddress reports whether the kernel is told an address of the machine, without which

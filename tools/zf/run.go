@@ -281,6 +281,7 @@ func (f *runFlags) image(ctx context.Context, c *call) (path string, info *image
 	f.build.Net = f.hasAddress()
 	_, f.build.Zones = lastOption(f.append, "env.TZ")
 	f.build.HeapProfile = f.flight.heap.path != ""
+	f.build.Parts = f.parts(f.flight.any())
 	if f.build.Output, err = c.folder(); err != nil {
 		return "", nil, err
 	}

@@ -288,6 +288,9 @@ func (t *packageTest) prepare(ctx context.Context,
 	if kept != "" {
 		o.Output = kept
 	}
+	if !only {
+		o.Parts = append(t.parts(t.flight.any()), "shares")
+	}
 	built := followBuild(&o, t.terminal)
 	b, err := image.Build(ctx, o)
 	built()
