@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/parts"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/kernel/tty"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
@@ -108,6 +109,9 @@ func (c *call) give(f *file, off int64, from, n uintptr, wait bool) int64 {
 		}
 		return int64(done)
 	case socketFile:
+		if !parts.Sockets {
+			break
+		}
 		s := socketOf(f.obj)
 		if p := socketOf(s.peer); p != nil && s.kind == sockStream {
 			n = min(n, max(1, p.in.room()))
@@ -183,7 +187,7 @@ func sysSendfile(c *call) int64 {
 		return -eINVAL
 	case n == 0:
 		return 0
-	case in.kind == socketFile: // and out is a pipe
+	case in.isSocket(): // and out is a pipe
 		return c.spliceSocket(in, out, n, out.flags&oNonblock == 0)
 	case in.isPipe():
 		return -eINVAL
@@ -284,7 +288,7 @@ func sysSplice(c *call) int64 {
 			return -eINVAL
 		}
 		wait = wait && out.flags&oNonblock == 0
-		if in.kind == socketFile {
+		if in.isSocket() {
 			return c.spliceSocket(in, out, n, wait)
 		}
 	default:

@@ -142,7 +142,7 @@ func drop(i int) {
 	f := &files[i]
 	f.refs--
 	if f.refs > 0 {
-		if f.kind == socketFile {
+		if f.isSocket() {
 			collectRights()
 		}
 		return

@@ -88,7 +88,7 @@ func (c *call) vector(f *file, write, positioned bool, flags uintptr) int64 {
 	case flags&rwAppend != 0 && flags&rwNoAppend != 0:
 		return -eINVAL
 	}
-	if f.kind == socketFile {
+	if f.isSocket() {
 		c.args[2] = count
 		return c.socketVector(f, write)
 	}

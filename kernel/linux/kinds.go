@@ -4,6 +4,7 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/dev/nic"
 	"github.com/zeroframe/zeroframe/kernel/observe/handle"
+	"github.com/zeroframe/zeroframe/kernel/parts"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/kernel/tty"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
@@ -146,6 +147,9 @@ var kinds = [numKinds]struct {
 
 // is reports whether the file has one of the traits.
 func (f *file) is(t trait) bool { return kinds[f.kind].traits&t != 0 }
+
+// isSocket reports whether a file is a socket.
+func (f *file) isSocket() bool { return parts.Sockets && f.kind == socketFile }
 
 // isPipe reports whether a file is an end of a pipe.
 func (f *file) isPipe() bool { return f.is(piped) }
@@ -318,7 +322,7 @@ var closes = [numKinds]func(f *file){
 func (f *file) end() {
 	if end := closes[f.kind]; end != nil {
 		end((*file)(arch.Pointer(addressOf(f)))) // otherwise f would escape to the heap
-	} else if f.kind == socketFile {
+	} else if f.isSocket() {
 		closeSocket(f)
 	}
 	if f.is(named) {

@@ -1,5 +1,7 @@
 package linux
 
+import "github.com/zeroframe/zeroframe/kernel/parts"
+
 const (
 	socketColumns = "st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode"
 	addresses     = "local_address rem_address   "
@@ -20,7 +22,7 @@ func putInet(family, protocol uint16, head string, width int) {
 	put(head)
 	putTo(width)
 	line := uint64(0)
-	for n := int32(1); n <= highSocket; n++ {
+	for n := int32(1); parts.Sockets && n <= highSocket; n++ {
 		s := socketOf(n)
 		if s == nil || s.family != family || s.protocol != protocol || s.local.port == 0 {
 			continue
@@ -95,7 +97,7 @@ func putInetAddress(a *address) {
 // putLocalSockets writes the table of local sockets.
 func putLocalSockets(int32) {
 	put("Num       RefCount Protocol Flags    Type St Inode Path\n")
-	for n := int32(1); n <= highSocket; n++ {
+	for n := int32(1); parts.Sockets && n <= highSocket; n++ {
 		s := socketOf(n)
 		if s == nil || s.family != afUnix {
 			continue

@@ -220,7 +220,7 @@ func getSocket(fd uintptr) (f *file, s *socket, errno int64) {
 	switch {
 	case f == nil || f.flags&oPath != 0:
 		return nil, nil, -eBADF
-	case f.kind != socketFile:
+	case !f.isSocket():
 		return nil, nil, -eNOTSOCK
 	}
 	return f, socketOf(f.obj), 0

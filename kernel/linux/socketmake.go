@@ -1,6 +1,10 @@
 package linux
 
-import "github.com/zeroframe/zeroframe/kernel/mem"
+import (
+	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/parts"
+)
 
 // Making sockets.
 
@@ -73,6 +77,9 @@ func (c *call) kindOf() (family uint16, kind uint8, protocol uint16, errno int64
 }
 
 func sysSocket(c *call) int64 {
+	if !parts.Sockets {
+		return withoutSockets()
+	}
 	family, kind, protocol, errno := c.kindOf()
 	if errno != 0 {
 		return errno
@@ -89,6 +96,9 @@ func sysSocket(c *call) int64 {
 }
 
 func sysSocketpair(c *call) int64 {
+	if !parts.Sockets {
+		return withoutSockets()
+	}
 	family, kind, protocol, errno := c.kindOf()
 	if errno != 0 {
 		return errno
@@ -126,4 +136,55 @@ func sysSocketpair(c *call) int64 {
 		return -eFAULT
 	}
 	return 0
+}
+
+// saidNoSockets is set when withoutSockets has said it. Under the kernel lock.
+var saidNoSockets bool
+
+// withoutSockets refuses a socket in an image without the part sockets, and says so, once.
+func withoutSockets() int64 {
+	if !saidNoSockets {
+		saidNoSockets = true
+		console.FreshLine()
+		console.String("no sockets (EAFNOSUPPORT): this image is without the part sockets (zf help build)\n")
+	}
+	return -eAFNOSUPPORT
+}
+
+// onSocket makes a call for a socket.
+func (c *call) onSocket(number uintptr, f *file, s *socket) int64 {
+	if !parts.Sockets {
+		return -eNOTSOCK
+	}
+	switch number {
+	case 42:
+		return sysConnect(c, f, s)
+	case 44:
+		return sysSendto(c, f, s)
+	case 45:
+		return sysRecvfrom(c, f, s)
+	case 46:
+		return sysSendmsg(c, f, s)
+	case 47:
+		return sysRecvmsg(c, f, s)
+	case 48:
+		return sysShutdown(c, f, s)
+	case 49:
+		return sysBind(c, f, s)
+	case 50:
+		return sysListen(c, f, s)
+	case 51:
+		return sysGetsockname(c, f, s)
+	case 52:
+		return sysGetpeername(c, f, s)
+	case 54:
+		return sysSetsockopt(c, f, s)
+	case 55:
+		return sysGetsockopt(c, f, s)
+	case 299:
+		return sysRecvmmsg(c, f, s)
+	case 307:
+		return sysSendmmsg(c, f, s)
+	}
+	return noSuchCall(c, number)
 }

@@ -1,5 +1,7 @@
 package linux
 
+import "github.com/zeroframe/zeroframe/kernel/parts"
+
 // The send and receive families of calls, which differ in how a program names its memory. All of
 // them become a transfer.
 
@@ -223,7 +225,7 @@ func (c *call) receiveMessage(f *file, s *socket, header, flags uintptr) int64 {
 
 // readSocket and writeSocket are read and write for sockets.
 func readSocket(c *call, f *file, to, n uintptr) int64 {
-	if n == 0 {
+	if n == 0 || !parts.Sockets {
 		return 0
 	}
 	x := transfer{base: to, left: n, total: n}
@@ -231,6 +233,9 @@ func readSocket(c *call, f *file, to, n uintptr) int64 {
 }
 
 func writeSocket(c *call, f *file, from, n uintptr) int64 {
+	if !parts.Sockets {
+		return 0
+	}
 	x := transfer{base: from, left: n, total: n}
 	return c.sendOn(f, socketOf(f.obj), &x)
 }

@@ -1,12 +1,19 @@
 package linux
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/kernel/parts"
+)
 
 // The events of sockets for poll, select and epoll.
 
 // socketState returns a socket's present events, as Linux's tcp_poll, datagram_poll and unix_poll
 // do.
 func socketState(f *file) (events uint32) {
+	if !parts.Sockets {
+		return 0
+	}
 	s := socketOf(f.obj)
 	if s.err != 0 {
 		events |= epollErr

@@ -1,6 +1,9 @@
 package linux
 
-import "github.com/zeroframe/zeroframe/kernel/thread"
+import (
+	"github.com/zeroframe/zeroframe/kernel/parts"
+	"github.com/zeroframe/zeroframe/kernel/thread"
+)
 
 // Connections. Each end has a buffer for what it receives. connect makes the connection, which then
 // waits in the listener's backlog, as a socket without a file, until it is accepted. A connect that
@@ -283,7 +286,7 @@ func sysAccept4(c *call) int64 {
 		return -eINVAL // Linux checks this before whether it is a socket
 	}
 	f, s, errno := getSocket(c.fd(0))
-	if errno != 0 {
+	if errno != 0 || !parts.Sockets {
 		return errno
 	}
 	return c.acceptWith(f, s, flags)

@@ -12,13 +12,12 @@ import (
 // The table of the system calls. Each architecture has its own, by number:
 // table_amd64.go.
 
-// row is a system call. One of its functions answers it.
+// row is a system call. One of its functions answers it, or onSocket.
 type row struct {
 	do func(c *call) int64
-	// file is for a call whose first argument is an open descriptor, socket for one whose
-	// descriptor is a socket.
+	// file is for a call whose first argument is an open descriptor.
 	file   func(c *call, f *file) int64
-	socket func(c *call, f *file, s *socket) int64
+	socket bool   // its descriptor is a socket; onSocket answers it
 	args   string // how do arranges the arguments (arrange); "": unchanged
 	path   bool   // file accepts a descriptor of O_PATH, too
 	quiet  bool   // it is not recorded as an event, because it would push out all others
@@ -46,7 +45,7 @@ func (c *call) do(cpu *percpu.Record, number uintptr) int64 {
 		if f = get(c.fd(0)); f == nil || f.flags&oPath != 0 && !r.path {
 			return -eBADF
 		}
-	case r.socket != nil:
+	case r.socket:
 		if f, s, errno = getSocket(c.fd(0)); errno != 0 {
 			return errno
 		}
@@ -66,7 +65,7 @@ func (c *call) do(cpu *percpu.Record, number uintptr) int64 {
 	case s == nil:
 		result = r.file(hidden, f)
 	default:
-		result = r.socket(hidden, f, s)
+		result = hidden.onSocket(number, f, s)
 	}
 	cpu.Answer(at, uint32(number), uintptr(result))
 	return result

@@ -30,7 +30,7 @@ func TestCallList(t *testing.T) {
 		if n < len(table) {
 			r = table[n]
 		}
-		answered := r.do != nil || r.file != nil || r.socket != nil
+		answered := r.do != nil || r.file != nil || r.socket
 		switch errno, ok := errnos[m[3]]; {
 		case ok && r.do(new(call)) != errno, !ok && answered != (m[3] == ""), !ok && m[3] != "" && m[3] != "ENOSYS":
 			t.Errorf("line %q: the call answers otherwise", l)
@@ -40,7 +40,7 @@ func TestCallList(t *testing.T) {
 	}
 	named := 0
 	for n := range 1000 {
-		answered := n < len(table) && (table[n].do != nil || table[n].file != nil || table[n].socket != nil)
+		answered := n < len(table) && (table[n].do != nil || table[n].file != nil || table[n].socket)
 		if name := CallName(n); name != "?" {
 			named++
 			if !answered && !listed[n] {

@@ -175,7 +175,7 @@ func sysIoctl(c *call, f *file) int64 {
 			return copied(out32(c.pointer(2), uint32(n)))
 		}
 	}
-	if f.kind == socketFile {
+	if f.isSocket() {
 		return socketOf(f.obj).ioctl(c.op(1), c.pointer(2))
 	}
 	t := f.terminal()

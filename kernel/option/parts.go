@@ -19,10 +19,11 @@ var (
 	network = part{"network", parts.Network}
 	observe = part{"observe", parts.Observe}
 	shares  = part{"shares", parts.Shares}
+	sockets = part{"sockets", parts.Sockets}
 )
 
 // allParts has each of them. Never written.
-var allParts = [...]*part{&dump, &monitor, &network, &observe, &shares}
+var allParts = [...]*part{&dump, &monitor, &network, &observe, &shares, &sockets}
 
 // PrintParts prints a line with the parts that the image is without, if there are any. It begins
 // with the line break that ends the previous line. Early context.

@@ -15,4 +15,5 @@ const (
 	Network = true // network cards, and the console by network (packages nic and netconsole)
 	Observe = true // profiles, handles and probes (package observe)
 	Shares  = true // folders of the host (package share)
+	Sockets = true // sockets (socket*.go of package linux)
 )
