@@ -14,7 +14,7 @@ import (
 // needy are options that need the parts, and words of the same.
 var needy = map[string]string{
 	"dump": "core=com2", "monitor": "monitor=on", "network": "ip=10.0.2.15",
-	"observe": "record=all", "shares": "share=none,ro,/host",
+	"observe": "record=all", "shares": "share=none,ro,/host", "sockets": "",
 }
 
 // dies is a program that dies two calls deep.
@@ -73,7 +73,7 @@ func TestParts(t *testing.T) {
 					without = append(without, p)
 				}
 				said := needy[p] + " is ignored: this image is without the part " + p + " "
-				if strings.Contains(serial, said) == linked {
+				if needy[p] != "" && strings.Contains(serial, said) == linked {
 					t.Errorf("%q is said: %v", said, linked)
 				}
 			}

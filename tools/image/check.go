@@ -97,6 +97,9 @@ func (o *BuildOptions) check(ctx context.Context) (importPath string, err error)
 			return "", fmt.Errorf("%w: run `go test %s`", ErrKernelTest, o.Package)
 		}
 	}
+	if o.Parts != nil && makesSockets(pkgs, root) {
+		o.Parts = append(o.Parts[:len(o.Parts):len(o.Parts)], "sockets")
+	}
 	return root.ImportPath, nil
 }
 
@@ -238,6 +241,7 @@ type listed struct {
 	Dir        string
 	GoFiles    []string
 	CgoFiles   []string
+	SFiles     []string
 	Imports    []string
 	Module     *struct{ Main bool }
 	Error      *struct{ Err string }
@@ -259,7 +263,7 @@ func (p *listed) missing() bool {
 // list returns the package and all it imports, with their errors.
 func (o *BuildOptions) list(ctx context.Context, cgo string) ([]listed, error) {
 	args := []string{"list", "-e", "-deps",
-		"-json=ImportPath,Name,Standard,DepOnly,ForTest,Dir,GoFiles,CgoFiles,Imports,Module,Error"}
+		"-json=ImportPath,Name,Standard,DepOnly,ForTest,Dir,GoFiles,CgoFiles,SFiles,Imports,Module,Error"}
 	if o.Test {
 		args = append(args, "-test")
 	}

@@ -64,6 +64,16 @@ func PartsFor(words []string) (names []string) {
 	return names
 }
 
+// makesSockets reports whether a program of those packages may make a socket: by package net, or by
+// a system call of its own.
+func makesSockets(pkgs []listed, root *listed) bool {
+	return slices.ContainsFunc(pkgs, func(p listed) bool {
+		name, _, _ := strings.Cut(p.ImportPath, " ")
+		own := !p.Standard || root.Standard // whose tests call what they like
+		return name == "net" || own && (len(p.SFiles) > 0 || slices.Contains(p.Imports, "syscall"))
+	})
+}
+
 // withParts returns what the kernel's file parts.go is replaced by, in folder dir; nothing if the
 // kernel has all its parts.
 func (o *BuildOptions) withParts(dir string) (replace map[string]string, err error) {

@@ -26,10 +26,11 @@ ZEROFRAME names a folder with another.
 
 The kernel has parts that most programs do not use: dump (its memory, option
 core=), monitor (the prompt), network (cards and netconsole=), observe
-(profiles, handles, probes) and shares (zf run -mount). An image has all of
-them, unless -parts names those that it is to have: -parts none makes it
-smaller by half a megabyte. zf run PKG links what its flags and -append need.
-What an image is without, its boot report says.`
+(profiles, handles, probes), shares (zf run -mount) and sockets. An image has
+all of them, unless -parts names those that it is to have: with -parts none it
+is smaller by half a megabyte. zf run PKG links what its flags and -append need.
+A program that imports net, or can make system calls by itself, has sockets in
+any case. What an image is without, its boot report says.`
 
 // runBuild runs `zf build`.
 func runBuild(c *call) error {
