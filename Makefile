@@ -13,7 +13,7 @@ help:
 	@echo '  make build            build the host commands, bin/zf and bin/zf-receive'
 	@echo 'Test it:'
 	@echo '  make test             run the checks, and the tests that are not long, in minutes'
-	@echo '  make test-all         run the long tests, those in tools/testrun/long.txt, too'
+	@echo '  make test-all         run the long tests, those in qemu/testrun/long.txt, too'
 	@echo '  make test-repeat N=8  run `make test` N times, half of them on a busy machine'
 	@echo '  make test-boot        boot by each loader: QEMU, GRUB (BIOS, UEFI), Linux with u-root'
 	@echo "  make test-std         run the standard library's own tests; the table goes to qemu/std.txt"
@@ -50,11 +50,11 @@ run: build-zf
 
 test:
 	@tools/setup.sh test
-	@go run ./tools/testrun -fuzztime=$(FUZZTIME) test
+	@go run ./qemu/testrun -fuzztime=$(FUZZTIME) test
 
 test-all:
 	@tools/setup.sh test
-	@go run ./tools/testrun all
+	@go run ./qemu/testrun all
 
 # A line each: right, cannot tell or wrong, and the seconds.
 why:
@@ -70,7 +70,7 @@ chaos:
 # The table goes to test-repeat.txt.
 test-repeat:
 	@tools/setup.sh test
-	@go run ./tools/testrun -n $(N) repeat
+	@go run ./qemu/testrun -n $(N) repeat
 
 # Linux and u-root are downloaded once.
 test-boot:
@@ -140,8 +140,8 @@ test-symbol:
 	go vet -tags symbolgate ./tools/symbol
 	CGO_ENABLED=1 go test -race -count=1 -run 'Concurrent|AtOnce|Example' ./tools/symbol
 	go test -tags symbolgate -count=1 -v -timeout 60m -run Gate ./tools/symbol
-	go vet -tags symbolgate ./tools/trace
-	go test -tags symbolgate -count=1 -v -timeout 10m -run GateReports ./tools/trace
+	go vet -tags symbolgate ./tools/format/trace
+	go test -tags symbolgate -count=1 -v -timeout 10m -run GateReports ./tools/format/trace
 
 clean:
 	rm -rf bin test-repeat.txt bench.txt bench-symbol.txt bench-receive.txt attack.txt deaths.txt

@@ -155,7 +155,7 @@ nolong:
 	ADDR(·noLongMode(SB), DI)
 	JMP	message
 noram:
-	// RAM up to the end and half a MiB (as tools/image has it), in MiB, each decimal
+	// RAM up to the end and half a MiB (as tools/machine/image has it), in MiB, each decimal
 	// digit in four bits.
 	MOVL	$LOW, SP
 	MOVL	CX, 8(SP)

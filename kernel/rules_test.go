@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/arch/x86/x86asm"
 
-	"github.com/zeroframe/zeroframe/tools/code"
+	"github.com/zeroframe/zeroframe/tools/symbol/code"
 )
 
 // The rules of kernel context, checked on the output of the compiler and the linker: no write

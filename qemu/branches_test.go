@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/image"
-	"github.com/zeroframe/zeroframe/tools/trace"
-	"github.com/zeroframe/zeroframe/tools/wire"
+	"github.com/zeroframe/zeroframe/tools/format/trace"
+	"github.com/zeroframe/zeroframe/tools/format/wire"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 // The records of branches. QEMU's emulation has none: the crash lab has some functions stand for them (crash.branches=on).

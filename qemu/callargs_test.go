@@ -8,11 +8,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/image"
-	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/format/trace"
+	"github.com/zeroframe/zeroframe/tools/format/wire"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/trace"
-	"github.com/zeroframe/zeroframe/tools/wire"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // The arguments in traces against what the functions were called with: a program that crashes in

@@ -24,12 +24,12 @@ import (
 	"github.com/go-delve/delve/pkg/dwarf/godwarf"
 	"github.com/go-delve/delve/pkg/proc"
 
-	corefile "github.com/zeroframe/zeroframe/tools/core"
-	"github.com/zeroframe/zeroframe/tools/image"
-	"github.com/zeroframe/zeroframe/tools/inspect"
-	"github.com/zeroframe/zeroframe/tools/lookup"
-	"github.com/zeroframe/zeroframe/tools/memory"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
+	corefile "github.com/zeroframe/zeroframe/tools/postmortem/core"
+	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
+	"github.com/zeroframe/zeroframe/tools/postmortem/memory"
 	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // delveCounts count the arguments of the program's innermost functions.

@@ -12,7 +12,7 @@ import (
 )
 
 // wanted are the patterns of what is to be said of each program, from testdata/deadlocks/want.txt,
-// which tools/waits reads, too.
+// which tools/postmortem/waits reads, too.
 func wanted(t *testing.T) map[string][]string {
 	t.Helper()
 	b, err := os.ReadFile("testdata/deadlocks/want.txt")

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 // A deep stack has both ends in its trace: 64 innermost and 32 outermost frames, in each

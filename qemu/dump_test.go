@@ -18,9 +18,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/await"
-	"github.com/zeroframe/zeroframe/tools/image"
-	"github.com/zeroframe/zeroframe/tools/lossy"
+	"github.com/zeroframe/zeroframe/qemu/await"
+	"github.com/zeroframe/zeroframe/qemu/lossy"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 // physical is a dump, by physical addresses.

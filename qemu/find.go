@@ -9,7 +9,7 @@ import (
 	"os"
 	"os/exec"
 
-	"github.com/zeroframe/zeroframe/tools/install"
+	"github.com/zeroframe/zeroframe/tools/machine/install"
 )
 
 const (

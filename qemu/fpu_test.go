@@ -12,8 +12,8 @@ import (
 
 	"github.com/go-delve/delve/pkg/proc"
 
-	"github.com/zeroframe/zeroframe/tools/image"
-	"github.com/zeroframe/zeroframe/tools/inspect"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
+	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
 )
 
 // xmmOf returns an XMM register of a thread, as hexadecimal digits in the order of memory; "": it is not known.

@@ -20,7 +20,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 // A gdbStop is where gdb stops for a kind of crash, if it is not the first

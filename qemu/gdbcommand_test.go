@@ -15,8 +15,8 @@ import (
 
 	"github.com/creack/pty"
 
-	"github.com/zeroframe/zeroframe/tools/await"
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/qemu/await"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 // zf gdb: a machine that waits for the debugger, and the debugger on a terminal.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/await"
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/qemu/await"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 // The kinds under the Go runtime that do not die by themselves: they end, or are looked

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 // TestGoGDB is TestGDBDeaths (gdb_test.go) for goroutines: of a panic, whose callers gdb looks

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 // haltScript stops in front of the HLT of an idle CPU, sends an NMI, which comes in between STI and HLT, and

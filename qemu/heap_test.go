@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/handle"
+	"github.com/zeroframe/zeroframe/tools/format/handle"
 )
 
 // The heap profile of a program.

@@ -19,8 +19,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/await"
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/qemu/await"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 const liveCrash, goCrash = "crash=early.nil-write", "crash=go.kernel-panic"

@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/image"
-	"github.com/zeroframe/zeroframe/tools/iso"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
+	"github.com/zeroframe/zeroframe/tools/machine/iso"
 )
 
 // A sweep of QEMU as other machines: each boots a program that says something and dies, and it must be the same

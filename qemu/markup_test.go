@@ -17,9 +17,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/qemu/symbolizer"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/symbolizer"
 )
 
 // filterMarkup pipes a log through llvm-symbolizer, which finds the image by its

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/zeroframe/zeroframe/arch"
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 // The page tables, as QEMU's own walker reads them (monitor command "info tlb")

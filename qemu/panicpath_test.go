@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/zeroframe/zeroframe/arch"
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 

@@ -11,10 +11,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/image"
-	"github.com/zeroframe/zeroframe/tools/iso"
-	"github.com/zeroframe/zeroframe/tools/photo"
-	"github.com/zeroframe/zeroframe/tools/photo/worsen"
+	"github.com/zeroframe/zeroframe/tools/format/photo"
+	"github.com/zeroframe/zeroframe/tools/format/photo/worsen"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
+	"github.com/zeroframe/zeroframe/tools/machine/iso"
 )
 
 // wantPixels makes an image ask its loader for a framebuffer of that size (Multiboot 0.6.96, section

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 // TestPhotosOfCPUs: of a death on a machine with three CPUs, the codes of all three traces take turns on

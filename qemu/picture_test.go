@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/await"
+	"github.com/zeroframe/zeroframe/qemu/await"
 )
 
 // What a machine shows: the text of a VGA, and pictures that are read glyph by glyph.

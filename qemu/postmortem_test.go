@@ -16,15 +16,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/heap"
-	"github.com/zeroframe/zeroframe/tools/image"
-	"github.com/zeroframe/zeroframe/tools/inspect"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
+	"github.com/zeroframe/zeroframe/tools/postmortem/heap"
+	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
 )
 
 // deadProgram runs the program and returns its image, its core, and what it said.
 func deadProgram(t *testing.T) (elf, core, said string) {
 	t.Helper()
-	elf = built(t, image.BuildOptions{Package: "../tools/inspect/testdata/dead", Env: testEnv()})
+	elf = built(t, image.BuildOptions{Package: "../tools/postmortem/inspect/testdata/dead", Env: testEnv()})
 	core = filepath.Join(t.TempDir(), "core")
 	c := zfRun(t, "-q", "-core", core, "-append", "env.GOTRACEBACK=crash", elf)
 	out, _ := c.CombinedOutput()

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/eventstream"
-	"github.com/zeroframe/zeroframe/tools/initrd"
-	"github.com/zeroframe/zeroframe/tools/probe"
+	"github.com/zeroframe/zeroframe/tools/format/eventstream"
+	"github.com/zeroframe/zeroframe/tools/format/probe"
+	"github.com/zeroframe/zeroframe/tools/machine/initrd"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 

@@ -18,8 +18,8 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
-	"github.com/zeroframe/zeroframe/tools/await"
-	"github.com/zeroframe/zeroframe/tools/profile"
+	"github.com/zeroframe/zeroframe/qemu/await"
+	"github.com/zeroframe/zeroframe/tools/format/profile"
 )
 
 // The sampling profiler: against the walk of a trace at every instruction, against what the

@@ -20,8 +20,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/await"
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/qemu/await"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 func TestMain(m *testing.M) {

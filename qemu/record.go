@@ -16,7 +16,7 @@ package qemu
 //
 // QEMU writes the log through stdio, so that one that is killed leaves up to 4 KiB of it
 // unwritten; a pipe cannot be rewound, so that the header that belongs at its beginning comes
-// at its end (tools/record).
+// at its end (tools/machine/record).
 
 import (
 	"context"

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/zeroframe/zeroframe/kernel/crashlog"
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 // Across a reboot: what a death leaves in RAM for the next boot, and what that makes of it.

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/await"
+	"github.com/zeroframe/zeroframe/qemu/await"
 )
 
 // A lasting is a machine that is recorded by zf run -record-last.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/zeroframe/zeroframe/tools/handle"
+	"github.com/zeroframe/zeroframe/tools/format/handle"
 )
 
 // The log of resources, seen by zf: programs that leak, close twice and wait for each

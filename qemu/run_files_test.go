@@ -18,9 +18,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zeroframe/zeroframe/tools/initrd"
+	"github.com/zeroframe/zeroframe/tools/machine/initrd"
 
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 // A testFile is a file of the archive.

@@ -20,7 +20,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 // hung runs testdata/waits so that it hangs, and returns its output and the traces. With

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 func TestThreadStacks(t *testing.T) {

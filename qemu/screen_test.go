@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/await"
-	"github.com/zeroframe/zeroframe/tools/image"
-	"github.com/zeroframe/zeroframe/tools/iso"
-	"github.com/zeroframe/zeroframe/tools/photo"
+	"github.com/zeroframe/zeroframe/qemu/await"
+	"github.com/zeroframe/zeroframe/tools/format/photo"
+	"github.com/zeroframe/zeroframe/tools/format/trace"
+	"github.com/zeroframe/zeroframe/tools/format/wire"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
+	"github.com/zeroframe/zeroframe/tools/machine/iso"
 	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/trace"
-	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer/qr"
 )
 

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/initrd"
+	"github.com/zeroframe/zeroframe/tools/machine/initrd"
 )
 
 // sharedFolder makes a folder to share.

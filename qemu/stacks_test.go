@@ -1,6 +1,6 @@
 package qemu
 
-// What the kernel's stacks really took is never more than what tools/stacks proves that
+// What the kernel's stacks really took is never more than what tools/symbol/stacks proves that
 // they can take.
 
 import (
@@ -9,9 +9,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/image"
-	"github.com/zeroframe/zeroframe/tools/stacks"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/symbol/stacks"
 )
 
 // bounds returns the proven bounds of an image's stacks by their names, 0 for none.

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/arch/x86/x86asm"
 
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 // The trace at every instruction of the kernel's entry code, by which a program's system

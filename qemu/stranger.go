@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/lazyregexp"
+	"github.com/zeroframe/zeroframe/tools/symbol/lazyregexp"
 )
 
 // The bounds of what a stranger's recording may ask for without doubts.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/eventstream"
+	"github.com/zeroframe/zeroframe/tools/format/eventstream"
 )
 
 // Records from a running machine: whole on either port, and the text between them as it

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/zeroframe/zeroframe/tools/install"
+	"github.com/zeroframe/zeroframe/tools/machine/install"
 )
 
 // UEFIVariable is the environment variable that names the UEFI firmware.

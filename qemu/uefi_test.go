@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/install"
+	"github.com/zeroframe/zeroframe/tools/machine/install"
 )
 
 func TestFindUEFI(t *testing.T) {

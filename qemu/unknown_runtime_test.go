@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 

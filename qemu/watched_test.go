@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/image"
-	"github.com/zeroframe/zeroframe/tools/initrd"
-	"github.com/zeroframe/zeroframe/tools/probe"
+	"github.com/zeroframe/zeroframe/tools/format/probe"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
+	"github.com/zeroframe/zeroframe/tools/machine/initrd"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 

@@ -55,10 +55,15 @@ func tokens(text []byte) (n int) {
 	}
 }
 
-// folder returns the line of size.txt that a file counts for: the first two folders of its path.
+// folder returns the line of size.txt that a file counts for: the first two folders of its path, three
+// in tools.
 func folder(path string) string {
 	parts := strings.Split(path, "/")
-	return strings.Join(parts[:min(2, len(parts)-1)], "/")
+	n := 2
+	if parts[0] == "tools" {
+		n = 3
+	}
+	return strings.Join(parts[:min(n, len(parts)-1)], "/")
 }
 
 // TestSize compares the tree with its budget, size.txt, in tokens of Go without tests. What shrinks a

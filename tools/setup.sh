@@ -9,7 +9,7 @@
 #   boot   QEMU, Bochs, and what real machines start from: grub-mkrescue with GRUB for BIOS
 #          and UEFI, xorriso, mtools, and UEFI firmware for QEMU (OVMF)
 #   test   the same, gdb, binutils, gcc, g++, dwz, tmux, zsh, fish, debuginfod, elfutils, Chromium or
-#          Chrome, and the llvm-symbolizer of the version that tools/symbolizer names
+#          Chrome, and the llvm-symbolizer of the version that qemu/symbolizer names
 #
 # Without rights to install it prints the exact command and exits with 2.
 
@@ -29,7 +29,7 @@ case $0 in
 */*) here=${0%/*} ;;
 *) here=. ;;
 esac
-llvm=$(grep '^const Version = ' "$here/symbolizer/symbolizer.go" | cut -d'"' -f2)
+llvm=$(grep '^const Version = ' "$here/../qemu/symbolizer/symbolizer.go" | cut -d'"' -f2)
 
 # The same rule as that of symbolizer.Path.
 have_symbolizer() {
@@ -90,7 +90,7 @@ need_file() { # NAME FILE...
 	missing="$missing $name"
 }
 
-# The same places as those in tools/iso and in qemu/uefi.go.
+# The same places as those in tools/machine/iso and in qemu/uefi.go.
 need_loaders() {
 	have grub2-mkrescue || need grub grub-mkrescue
 	need_file grub-bios /usr/lib/grub/i386-pc/multiboot.mod /usr/share/grub/i386-pc/multiboot.mod \

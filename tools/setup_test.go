@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/symbolizer"
+	"github.com/zeroframe/zeroframe/qemu/symbolizer"
 )
 
 // machine is a PATH to run setup.sh with.

@@ -1,7 +1,7 @@
 package tracer
 
 // The trace format, version 1: what the target says to the host. This file is its only description;
-// writer.go and compact.go produce it, the host's tools/wire reads it.
+// writer.go and compact.go produce it, the host's tools/format/wire reads it.
 //
 // # Lines
 //

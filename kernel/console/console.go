@@ -60,7 +60,7 @@ func Byte(b byte) {
 }
 
 // shown shows a byte on the screen, if text goes there. Not inlined: the call is in one place
-// (tools/stacks).
+// (tools/symbol/stacks).
 //
 //go:noinline
 func shown(b byte) {
@@ -154,7 +154,7 @@ var tap uintptr
 
 // Tap sets a function that gets each byte after it was sent, or would have been if a UART answered.
 // It must be a top-level function; it runs in the context of the sender. Early context. Not
-// inlined, because tools/stacks finds its argument in the code (tools/stacks/kernel.txt).
+// inlined, because tools/symbol/stacks finds its argument in the code (tools/symbol/stacks/kernel.txt).
 //
 //go:noinline
 func Tap(f func(b byte)) { tap = **(**uintptr)(unsafe.Pointer(&f)) }

@@ -36,8 +36,8 @@ var (
 
 // UsePort sends programs' output through a port: send hands over bytes and returns how many the
 // port has taken, flush waits until they are out, receive takes a byte that has arrived. They must
-// be top-level functions. Not inlined, because tools/stacks finds its arguments in the code
-// (tools/stacks/kernel.txt). Early context.
+// be top-level functions. Not inlined, because tools/symbol/stacks finds its arguments in the code
+// (tools/symbol/stacks/kernel.txt). Early context.
 //
 //go:noinline
 func UsePort(send func(p []byte) int, flush func(), receive func() (byte, bool)) {

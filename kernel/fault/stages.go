@@ -15,7 +15,7 @@ import (
 
 // The panic stages, as a table: panicStages. A stage is counted before anything is done in it, so
 // whatever breaks, the stages come to an end. Each but the first has a place of its own on the
-// stack "nested" (below, and in tools/stacks/kernel.txt), and the last reports the one before it
+// stack "nested" (below, and in tools/symbol/stacks/kernel.txt), and the last reports the one before it
 // (writeLines).
 //
 // While a trace is written, all exceptions go to the stack "nested", so that the stacks that the

@@ -243,7 +243,7 @@ var handlers [256]uintptr
 
 // OnInterrupt sets the handler of a vector from 32 to 254. f must be a top-level function; it runs
 // in kernel context on the interrupt stack, with interrupts off, and the interrupt controller is
-// told when it returns. It is not inlined, so that tools/stacks can find in its calls what runs on
+// told when it returns. It is not inlined, so that tools/symbol/stacks can find in its calls what runs on
 // that stack.
 //
 //go:noinline

@@ -14,10 +14,10 @@ import (
 	"testing"
 
 	"github.com/zeroframe/zeroframe/kernel/goinfo"
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
-// TestItems: this package and tools/image have the same list of items.
+// TestItems: this package and tools/machine/image have the same list of items.
 func TestItems(t *testing.T) {
 	var items []string
 	for i := range goinfo.NumItems() {
@@ -28,7 +28,7 @@ func TestItems(t *testing.T) {
 		}
 	}
 	if want := image.GoItems(); !slices.Equal(items, want) {
-		t.Errorf("items of kernel/goinfo are\n%q;\nthose of tools/image\n%q", items, want)
+		t.Errorf("items of kernel/goinfo are\n%q;\nthose of tools/machine/image\n%q", items, want)
 	}
 }
 

@@ -159,7 +159,7 @@ func (f *file) goesOn(write bool) bool {
 }
 
 // transfer makes one of the operations at an offset of a file. It is not inlined, so that
-// tools/stacks can see what runs on the kernel stack.
+// tools/symbol/stacks can see what runs on the kernel stack.
 //
 //go:noinline
 func (c *call) transfer(op transferOp, f *file, at, n uintptr, off int64) int64 {

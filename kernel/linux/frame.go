@@ -49,7 +49,7 @@ var image struct {
 }
 
 // faultRegisters holds the registers of the latest fault that became a signal. Under the kernel
-// lock. zf finds the variable by its name (tools/resolve/arguments.go).
+// lock. zf finds the variable by its name (tools/format/resolve/arguments.go).
 var faultRegisters arch.SignalContext
 
 // FaultRegisters returns the registers of the latest fault that became a signal, for the panic

@@ -251,7 +251,7 @@ func putSizesOf(size, resident uintptr, prot mem.Prot, ofFile bool) {
 
 const (
 	mapsColumn = 73       // of the path
-	loadedAt   = 0x1ff000 // the address of the file's first byte (tools/image: build.go)
+	loadedAt   = 0x1ff000 // the address of the file's first byte (tools/machine/image: build.go)
 )
 
 func putRange(lo, hi uintptr, prot mem.Prot, shared bool) {

@@ -95,7 +95,7 @@ var onFrame uintptr
 // [FreeFrame] frees it. It must be a top-level function. Early context.
 func OnFrame(f func(frame uintptr, taken bool)) { onFrame = **(**uintptr)(unsafe.Pointer(&f)) }
 
-// Not inlined, so that the call is in one place (tools/stacks/kernel.txt).
+// Not inlined, so that the call is in one place (tools/symbol/stacks/kernel.txt).
 //
 //go:noinline
 func callOnFrame(frame uintptr, taken bool) {

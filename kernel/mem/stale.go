@@ -22,7 +22,7 @@ func OnStale(f func(lo, hi uintptr), n uint32) {
 	flushOthers, numCPUs = **(**uintptr)(unsafe.Pointer(&f)), n
 }
 
-// Not inlined, so that the call is in one place (tools/stacks/kernel.txt).
+// Not inlined, so that the call is in one place (tools/symbol/stacks/kernel.txt).
 //
 //go:noinline
 func callFlushOthers(lo, hi uintptr) {

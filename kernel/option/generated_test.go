@@ -106,7 +106,7 @@ func TestGenerated(t *testing.T) {
 		t.Fatalf("%s has no table", inChapter)
 	}
 	for file, want := range map[string]string{inChapter: before + chapter(),
-		"../../tools/zf/kernel.txt": help(), "../../tools/image/parts.txt": needed()} {
+		"../../tools/zf/kernel.txt": help(), "../../tools/machine/image/parts.txt": needed()} {
 		if *update {
 			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 				t.Fatal(err)

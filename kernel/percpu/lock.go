@@ -296,7 +296,7 @@ var onLongWait uintptr
 //go:noinline
 func OnLongWait(f func(*Record)) { onLongWait = **(**uintptr)(unsafe.Pointer(&f)) }
 
-// Not inlined, so that the call is in one place (tools/stacks/kernel.txt).
+// Not inlined, so that the call is in one place (tools/symbol/stacks/kernel.txt).
 //
 //go:noinline
 func callOnLongWait(r *Record) {

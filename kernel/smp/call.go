@@ -50,7 +50,7 @@ func call(p *uintptr) { (*(*func())(unsafe.Pointer(&p)))() }
 
 // Begin makes a CPU other than the first call f, a top-level function, with interrupts off. f runs
 // in kernel context, on that CPU's boot stack. Begin waits for the end of the previous call. Not
-// inlined, so that tools/stacks can find in its calls what runs there.
+// inlined, so that tools/symbol/stacks can find in its calls what runs there.
 //
 //go:noinline
 func Begin(number uint32, f func()) {

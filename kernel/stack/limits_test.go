@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	proof "github.com/zeroframe/zeroframe/tools/stacks"
+	proof "github.com/zeroframe/zeroframe/tools/symbol/stacks"
 )
 
 // TestStackTable: the bounds have the same rows as the table of stacks.
@@ -14,7 +14,7 @@ func TestStackTable(t *testing.T) {
 		names = append(names, Table[i].Name)
 	}
 	if known, _ := proof.KernelStacks(); !slices.Equal(known, names) {
-		t.Errorf("the stacks are %q; tools/stacks/kernel.txt has %q", names, known)
+		t.Errorf("the stacks are %q; tools/symbol/stacks/kernel.txt has %q", names, known)
 	}
 }
 

@@ -23,7 +23,7 @@ func OnEvent(f func(e Event, t *Thread, deadline uint64)) {
 	onEvent = **(**uintptr)(unsafe.Pointer(&f))
 }
 
-// Not inlined, so that the call is in one place (tools/stacks/kernel.txt).
+// Not inlined, so that the call is in one place (tools/symbol/stacks/kernel.txt).
 //
 //go:noinline
 func callOnEvent(e Event, t *Thread, deadline uint64) {

@@ -33,7 +33,7 @@ func (t *Terminal) Out(b byte) {
 }
 
 // send sends a byte unchanged. Not inlined, so that the call of serialByte is in one place
-// (tools/stacks).
+// (tools/symbol/stacks).
 //
 //go:noinline
 func (t *Terminal) send(b byte) {

@@ -18,7 +18,7 @@ import (
 	"strings"
 
 	"github.com/zeroframe/zeroframe/qemu/batch"
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 const usageText = `Usage: attack [flags]

@@ -13,7 +13,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/qemu/batch"
-	"github.com/zeroframe/zeroframe/tools/lossy"
+	"github.com/zeroframe/zeroframe/qemu/lossy"
 )
 
 // What commands of the host take: zf run, zf core, zf-receive.

@@ -18,11 +18,11 @@ import (
 	"github.com/google/gopacket/pcapgo"
 
 	"github.com/zeroframe/zeroframe/qemu"
-	"github.com/zeroframe/zeroframe/tools/eventstream"
-	"github.com/zeroframe/zeroframe/tools/image"
-	"github.com/zeroframe/zeroframe/tools/initrd"
-	"github.com/zeroframe/zeroframe/tools/probe"
-	"github.com/zeroframe/zeroframe/tools/profile"
+	"github.com/zeroframe/zeroframe/tools/format/eventstream"
+	"github.com/zeroframe/zeroframe/tools/format/probe"
+	"github.com/zeroframe/zeroframe/tools/format/profile"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
+	"github.com/zeroframe/zeroframe/tools/machine/initrd"
 	"github.com/zeroframe/zeroframe/tracer/datagram"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/zeroframe/zeroframe/qemu/batch"
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 func TestMain(m *testing.M) {

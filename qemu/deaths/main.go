@@ -13,7 +13,7 @@ import (
 	"strconv"
 
 	"github.com/zeroframe/zeroframe/qemu/batch"
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 const usageText = `Usage: deaths [flags]

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/zeroframe/zeroframe/qemu/batch"
-	"github.com/zeroframe/zeroframe/tools/image"
-	"github.com/zeroframe/zeroframe/tools/lookup"
-	"github.com/zeroframe/zeroframe/tools/wire"
+	"github.com/zeroframe/zeroframe/tools/format/wire"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 

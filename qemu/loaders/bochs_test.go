@@ -10,8 +10,8 @@ import (
 
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/qemu/batch"
-	"github.com/zeroframe/zeroframe/tools/image"
-	"github.com/zeroframe/zeroframe/tools/iso"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
+	"github.com/zeroframe/zeroframe/tools/machine/iso"
 )
 
 // bochsReport is what Bochs' clock of 200 MHz and its card are.

@@ -13,7 +13,7 @@ import (
 	"strconv"
 
 	"github.com/zeroframe/zeroframe/qemu/batch"
-	"github.com/zeroframe/zeroframe/tools/initrd"
+	"github.com/zeroframe/zeroframe/tools/machine/initrd"
 )
 
 // The LinuxBoot way to start: a Linux in flash, whose initial files are u-root's, hands

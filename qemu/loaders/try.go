@@ -14,9 +14,9 @@ import (
 
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/qemu/batch"
-	"github.com/zeroframe/zeroframe/tools/image"
-	"github.com/zeroframe/zeroframe/tools/initrd"
-	"github.com/zeroframe/zeroframe/tools/iso"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
+	"github.com/zeroframe/zeroframe/tools/machine/initrd"
+	"github.com/zeroframe/zeroframe/tools/machine/iso"
 )
 
 // What a row's machine is given, and must say.

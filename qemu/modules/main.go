@@ -24,7 +24,7 @@ import (
 	"time"
 
 	"github.com/zeroframe/zeroframe/qemu/batch"
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 const usageText = `Usage: modules [flags]

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/zeroframe/zeroframe/qemu/batch"
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 // folder is a module's copy. Tests run in a copy, since on the host they may write into their

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/zeroframe/zeroframe/qemu/batch"
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 // kinds are the workers' kinds, in the order in which they are reported.

@@ -8,8 +8,8 @@ import (
 	"io"
 	"path/filepath"
 
-	"github.com/zeroframe/zeroframe/tools/dump"
-	"github.com/zeroframe/zeroframe/tools/input"
+	"github.com/zeroframe/zeroframe/tools/format/input"
+	"github.com/zeroframe/zeroframe/tools/receive/dump"
 	format "github.com/zeroframe/zeroframe/tracer/dump"
 )
 

@@ -19,11 +19,11 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/zeroframe/zeroframe/tools/buildid"
-	"github.com/zeroframe/zeroframe/tools/dump"
+	"github.com/zeroframe/zeroframe/tools/format/terminal"
 	"github.com/zeroframe/zeroframe/tools/receive/capture"
+	"github.com/zeroframe/zeroframe/tools/receive/dump"
 	"github.com/zeroframe/zeroframe/tools/receive/otlp"
-	"github.com/zeroframe/zeroframe/tools/terminal"
+	"github.com/zeroframe/zeroframe/tools/symbol/buildid"
 )
 
 // Exit statuses, as those of all commands of zf.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/await"
+	"github.com/zeroframe/zeroframe/qemu/await"
 	"github.com/zeroframe/zeroframe/tools/receive/fleet"
 	"github.com/zeroframe/zeroframe/tracer"
 )

@@ -10,10 +10,10 @@ import (
 
 	format "github.com/zeroframe/zeroframe/tracer/dump"
 
-	"github.com/zeroframe/zeroframe/tools/dump"
+	"github.com/zeroframe/zeroframe/tools/receive/dump"
 )
 
-// The memory of machines that have died (package tools/dump): it comes in datagrams of its own,
+// The memory of machines that have died (package tools/receive/dump): it comes in datagrams of its own,
 // which are answered, and goes to files in a folder. Without a folder a machine is told that nobody
 // takes it, and goes on at once.
 

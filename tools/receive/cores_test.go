@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/dump"
+	"github.com/zeroframe/zeroframe/tools/receive/dump"
 	format "github.com/zeroframe/zeroframe/tracer/dump"
 	"github.com/zeroframe/zeroframe/tracer/seal"
 )

@@ -30,5 +30,5 @@
 // when all are full something is lost, and counted.
 //
 // Captures are read by the package capture, crashes are told apart by crash and exported
-// by otlp; ELF files found by tools/buildid. Host.
+// by otlp; ELF files found by tools/symbol/buildid. Host.
 package receive

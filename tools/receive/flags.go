@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/input"
+	"github.com/zeroframe/zeroframe/tools/format/input"
 )
 
 const text = `Receive shows what machines send by UDP: their log (netconsole, also Linux's)

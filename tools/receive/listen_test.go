@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/await"
+	"github.com/zeroframe/zeroframe/qemu/await"
 	"github.com/zeroframe/zeroframe/tracer/datagram"
 )
 

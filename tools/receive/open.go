@@ -8,7 +8,7 @@ import (
 	"container/list"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/reassemble"
+	"github.com/zeroframe/zeroframe/tools/receive/reassemble"
 	"github.com/zeroframe/zeroframe/tracer/datagram"
 )
 

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/terminal"
+	"github.com/zeroframe/zeroframe/tools/format/terminal"
 )
 
 // outChunk is when what has been gathered is written, in bytes.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/buildid"
 	"github.com/zeroframe/zeroframe/tools/receive/fleet"
+	"github.com/zeroframe/zeroframe/tools/symbol/buildid"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 

@@ -16,8 +16,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/buildid"
 	"github.com/zeroframe/zeroframe/tools/receive/crash"
+	"github.com/zeroframe/zeroframe/tools/symbol/buildid"
 )
 
 const (

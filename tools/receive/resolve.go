@@ -12,14 +12,14 @@ import (
 	"os"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/buildid"
-	"github.com/zeroframe/zeroframe/tools/foreign"
-	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/format/foreign"
+	"github.com/zeroframe/zeroframe/tools/format/render"
+	"github.com/zeroframe/zeroframe/tools/format/terminal"
+	"github.com/zeroframe/zeroframe/tools/format/trace"
+	"github.com/zeroframe/zeroframe/tools/format/wire"
 	"github.com/zeroframe/zeroframe/tools/receive/crash"
-	"github.com/zeroframe/zeroframe/tools/render"
-	"github.com/zeroframe/zeroframe/tools/terminal"
-	"github.com/zeroframe/zeroframe/tools/trace"
-	"github.com/zeroframe/zeroframe/tools/wire"
+	"github.com/zeroframe/zeroframe/tools/symbol/buildid"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 

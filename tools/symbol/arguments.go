@@ -5,7 +5,7 @@ package symbol
 import (
 	"fmt"
 
-	"github.com/zeroframe/zeroframe/tools/argument"
+	"github.com/zeroframe/zeroframe/tools/symbol/argument"
 )
 
 // Arguments returns what tells the arguments of the functions of a Go program, or nil if the

@@ -7,7 +7,7 @@ import (
 	stdelf "debug/elf"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/code"
+	"github.com/zeroframe/zeroframe/tools/symbol/code"
 )
 
 // Code returns the program's code with the functions in it: those that the file

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // TestConcurrent: goroutines that ask one File everything at once get the answers that

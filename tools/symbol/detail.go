@@ -2,7 +2,7 @@
 
 package symbol
 
-import "github.com/zeroframe/zeroframe/tools/dwarf"
+import "github.com/zeroframe/zeroframe/tools/symbol/dwarf"
 
 // A Detail is what more is known of a call than a [Call] has.
 type Detail = dwarf.Detail

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/debuginfod"
-	"github.com/zeroframe/zeroframe/tools/mapfile"
 	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/symbol/debuginfod"
+	"github.com/zeroframe/zeroframe/tools/symbol/mapfile"
 )
 
 // sample is a program in C for 64-bit Arm.

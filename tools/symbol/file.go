@@ -11,10 +11,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/zeroframe/zeroframe/tools/argument"
-	"github.com/zeroframe/zeroframe/tools/code"
-	"github.com/zeroframe/zeroframe/tools/dwarf"
-	"github.com/zeroframe/zeroframe/tools/elf"
+	"github.com/zeroframe/zeroframe/tools/symbol/argument"
+	"github.com/zeroframe/zeroframe/tools/symbol/code"
+	"github.com/zeroframe/zeroframe/tools/symbol/dwarf"
+	"github.com/zeroframe/zeroframe/tools/symbol/elf"
 )
 
 // ErrNoSymbols is wrapped by the error of [File.CanResolve] for a file that has

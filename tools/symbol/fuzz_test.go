@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // buildC builds a small C program without a C library: a few kilobytes.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ianlancetaylor/demangle"
 
-	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // compile runs a compiler on testdata files and returns the program's path.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // otherCPUs are Debian's cross compilers, by the prefix of their commands, and what a

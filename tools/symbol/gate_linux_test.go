@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/elf"
-	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/symbol/elf"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // linuxModules are the kernel modules that are tried: small and large, C and assembly.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/lookup"
-	"github.com/zeroframe/zeroframe/tools/symbolizer"
+	"github.com/zeroframe/zeroframe/qemu/symbolizer"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // askLLVM returns what llvm-symbolizer says of addresses of a file: without offsets

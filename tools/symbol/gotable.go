@@ -21,7 +21,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/tracer"
 
-	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // A goTable is .gopclntab and what is needed to read it.

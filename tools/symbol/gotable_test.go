@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // buildGo builds the Go program in dir as zf builds them, stripped or not.

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/elf"
-	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/symbol/elf"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // withSection returns the ELF file with other contents for a section: they are put

@@ -6,7 +6,7 @@ import (
 	"debug/elf"
 	"iter"
 
-	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // Loaded returns the segments of the file that are loaded. Those of a file that has the

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/code"
-	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/symbol/code"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // Lookup returns the calls that the instruction at addr is in, innermost first,

@@ -12,9 +12,9 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/elf"
-	"github.com/zeroframe/zeroframe/tools/lookup"
-	"github.com/zeroframe/zeroframe/tools/mapfile"
+	"github.com/zeroframe/zeroframe/tools/symbol/elf"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
+	"github.com/zeroframe/zeroframe/tools/symbol/mapfile"
 )
 
 // A Map is a map file that resolves addresses to functions. It has no lines, no

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/lookup"
-	"github.com/zeroframe/zeroframe/tools/mapfile"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
+	"github.com/zeroframe/zeroframe/tools/symbol/mapfile"
 )
 
 // mapOf writes a map of the file and reads it back.
@@ -186,7 +186,7 @@ func TestMapSymbols(t *testing.T) {
 
 // TestMapNearest: what a map says of data and of code without a name.
 func TestMapNearest(t *testing.T) {
-	m, err := OpenMap("../mapfile/testdata/lld.map", mapfile.Options{})
+	m, err := OpenMap("mapfile/testdata/lld.map", mapfile.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ package symbol
 import (
 	stdelf "debug/elf"
 
-	"github.com/zeroframe/zeroframe/tools/elf"
+	"github.com/zeroframe/zeroframe/tools/symbol/elf"
 )
 
 // miniCompanion returns the file that is packed within this one, or nil.

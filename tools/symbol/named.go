@@ -13,8 +13,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/zeroframe/zeroframe/tools/elf"
-	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/symbol/elf"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // maxNamed bounds the functions of one name that are returned.

@@ -6,7 +6,7 @@ import (
 	"context"
 	"iter"
 
-	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // A Call is one call that an address is in: a function, a file, a line.

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/argument"
-	"github.com/zeroframe/zeroframe/tools/core"
-	"github.com/zeroframe/zeroframe/tools/inspect"
-	"github.com/zeroframe/zeroframe/tools/memory"
+	"github.com/zeroframe/zeroframe/tools/postmortem/core"
+	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
+	"github.com/zeroframe/zeroframe/tools/postmortem/memory"
+	"github.com/zeroframe/zeroframe/tools/postmortem/why"
 	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/why"
+	"github.com/zeroframe/zeroframe/tools/symbol/argument"
 )
 
 // ringShapes are a unit, a type, a struct, a member, a function and a parameter. The type has the

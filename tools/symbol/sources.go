@@ -7,7 +7,7 @@ package symbol
 import (
 	"runtime"
 
-	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // A source answers for addresses.

@@ -8,7 +8,7 @@ import (
 	"encoding/binary"
 	"sort"
 
-	"github.com/zeroframe/zeroframe/tools/elf"
+	"github.com/zeroframe/zeroframe/tools/symbol/elf"
 )
 
 // manyScans is a number of passes over the table after which there is no other.

@@ -10,8 +10,8 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/elf"
-	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/symbol/elf"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // A symbolTable is .symtab and .dynsym, whichever are there. An address is looked up in

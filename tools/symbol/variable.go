@@ -7,7 +7,7 @@ import (
 	stdelf "debug/elf"
 	"sort"
 
-	"github.com/zeroframe/zeroframe/tools/elf"
+	"github.com/zeroframe/zeroframe/tools/symbol/elf"
 )
 
 // Variable returns the name of the variable, or of the linker's mark, that addr lies in or

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/symbolizer"
+	"github.com/zeroframe/zeroframe/qemu/symbolizer"
 )
 
 // TestVariable holds each byte of the data of a program against what llvm-symbolizer says of

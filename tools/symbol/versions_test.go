@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/lookup"
-	"github.com/zeroframe/zeroframe/tools/symbolizer"
+	"github.com/zeroframe/zeroframe/qemu/symbolizer"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // fileWithoutLine: seen in versions 14 and 19. A frame that has no line, in strict DWARF 2

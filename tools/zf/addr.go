@@ -25,8 +25,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 func runAddr(c *call) error {

@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/demangle"
-	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/symbol/demangle"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // An answer is what is known of one question.

@@ -10,8 +10,8 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/zeroframe/zeroframe/tools/gotest"
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/gotest"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 const buildText = `Build compiles a main package and writes a bootable image: an ELF file for

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/zeroframe/zeroframe/tools/gotest"
+	"github.com/zeroframe/zeroframe/tools/machine/gotest"
 )
 
 // streams are whom a command talks to.

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/zeroframe/zeroframe/qemu"
-	"github.com/zeroframe/zeroframe/tools/core"
-	"github.com/zeroframe/zeroframe/tools/memory"
+	"github.com/zeroframe/zeroframe/tools/postmortem/core"
+	"github.com/zeroframe/zeroframe/tools/postmortem/memory"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 

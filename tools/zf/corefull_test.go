@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/memory"
+	"github.com/zeroframe/zeroframe/tools/postmortem/memory"
 )
 
 // brokenSource is a machine with 1 MiB of RAM that fails.

@@ -12,9 +12,9 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/zeroframe/zeroframe/tools/input"
-	"github.com/zeroframe/zeroframe/tools/inspect"
-	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/format/input"
+	"github.com/zeroframe/zeroframe/tools/format/trace"
+	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
 )
 
 // dead is a program that has died, as the command line names it.

@@ -2,7 +2,7 @@ package main
 
 // The flag -debuginfod of the commands that resolve addresses: whether servers are asked for
 // debug information that is not on this machine. Which ones, the environment says, as for every
-// client (tools/debuginfod); without that nothing is sent.
+// client (tools/symbol/debuginfod); without that nothing is sent.
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/debuginfod"
 	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/symbol/debuginfod"
 )
 
 const debuginfodUsage = "ask the servers of $DEBUGINFOD_URLS for debug information that is not\nhere: `WHEN` is auto (if that is set) or off"

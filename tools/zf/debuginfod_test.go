@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/debuginfod"
 	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/symbol/debuginfod"
 )
 
 // A fileServer is a debuginfod server that keeps what it was asked.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/zeroframe/zeroframe/tools/inspect"
-	"github.com/zeroframe/zeroframe/tools/source"
+	"github.com/zeroframe/zeroframe/tools/format/source"
+	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
 )
 
 const dlvText = `Dlv starts Delve on a full core file, of zf run -core or of an ordinary Linux

@@ -3,7 +3,7 @@ package main
 // `zf dlv` on a recording. Delve's only ways into a machine that somebody else runs are those
 // for rr and for debugserver: it starts a program of that name, which says where it listens, or
 // is told where Delve does. So it gets small scripts of these names, and this process serves it
-// (package tools/rewind). As rr it goes backwards, too, but Delve asks the host then whether rr
+// (package tools/machine/rewind). As rr it goes backwards, too, but Delve asks the host then whether rr
 // could work there.
 
 import (
@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/rewind"
+	"github.com/zeroframe/zeroframe/tools/machine/rewind"
 )
 
 // recordingSuffix is that of the names of recordings.

@@ -9,8 +9,8 @@ import (
 	"os/exec"
 
 	"github.com/zeroframe/zeroframe/qemu"
-	"github.com/zeroframe/zeroframe/tools/doctor"
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/doctor"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 const doctorText = `Doctor says what is on this machine of what the commands need, one line each:

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/zeroframe/zeroframe/qemu"
-	"github.com/zeroframe/zeroframe/tools/install"
+	"github.com/zeroframe/zeroframe/tools/machine/install"
 )
 
 // healthy are the tools of a machine on which all is well.

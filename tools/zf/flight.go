@@ -10,10 +10,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/zeroframe/zeroframe/tools/handle"
-	"github.com/zeroframe/zeroframe/tools/initrd"
-	"github.com/zeroframe/zeroframe/tools/probe"
-	"github.com/zeroframe/zeroframe/tools/profile"
+	"github.com/zeroframe/zeroframe/tools/format/handle"
+	"github.com/zeroframe/zeroframe/tools/format/probe"
+	"github.com/zeroframe/zeroframe/tools/format/profile"
+	"github.com/zeroframe/zeroframe/tools/machine/initrd"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 

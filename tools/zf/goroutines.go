@@ -10,10 +10,10 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/zeroframe/zeroframe/tools/inspect"
-	"github.com/zeroframe/zeroframe/tools/trace"
-	"github.com/zeroframe/zeroframe/tools/waits"
-	"github.com/zeroframe/zeroframe/tools/wire"
+	"github.com/zeroframe/zeroframe/tools/format/trace"
+	"github.com/zeroframe/zeroframe/tools/format/wire"
+	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
+	"github.com/zeroframe/zeroframe/tools/postmortem/waits"
 )
 
 const goroutinesText = `Goroutines lists the goroutines of a program that has died, with their stacks:

@@ -7,8 +7,8 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/zeroframe/zeroframe/tools/heap"
-	"github.com/zeroframe/zeroframe/tools/profile"
+	"github.com/zeroframe/zeroframe/tools/format/profile"
+	"github.com/zeroframe/zeroframe/tools/postmortem/heap"
 )
 
 const heapText = `Heap says what is in the heap of a program that has died, from its full core

@@ -15,13 +15,13 @@ import (
 	"os"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/buildid"
-	"github.com/zeroframe/zeroframe/tools/foreign"
-	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/format/foreign"
+	"github.com/zeroframe/zeroframe/tools/format/wire"
 	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/symstore"
-	"github.com/zeroframe/zeroframe/tools/unpack"
-	"github.com/zeroframe/zeroframe/tools/wire"
+	"github.com/zeroframe/zeroframe/tools/symbol/buildid"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
+	"github.com/zeroframe/zeroframe/tools/symbol/symstore"
+	"github.com/zeroframe/zeroframe/tools/symbol/unpack"
 )
 
 // loader opens images in the background.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/ulikunitz/xz"
 
-	"github.com/zeroframe/zeroframe/tools/buildid"
-	"github.com/zeroframe/zeroframe/tools/foreign"
+	"github.com/zeroframe/zeroframe/tools/format/foreign"
 	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/symbol/buildid"
 )
 
 const imageSource = `

@@ -8,12 +8,12 @@ import (
 	"errors"
 	"os"
 
-	"github.com/zeroframe/zeroframe/tools/core"
-	"github.com/zeroframe/zeroframe/tools/image"
-	"github.com/zeroframe/zeroframe/tools/inspect"
+	"github.com/zeroframe/zeroframe/tools/format/trace"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
+	"github.com/zeroframe/zeroframe/tools/postmortem/core"
+	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
+	"github.com/zeroframe/zeroframe/tools/postmortem/waits"
 	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/trace"
-	"github.com/zeroframe/zeroframe/tools/waits"
 )
 
 // goTableSymbol is the kernel's table of where the runtime keeps what.

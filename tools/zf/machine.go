@@ -27,10 +27,10 @@ import (
 	"golang.org/x/term"
 
 	"github.com/zeroframe/zeroframe/qemu"
-	"github.com/zeroframe/zeroframe/tools/eventstream"
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/format/eventstream"
+	"github.com/zeroframe/zeroframe/tools/format/trace"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/trace"
 )
 
 // machine is a machine to boot an image on, and what to tell its kernel.

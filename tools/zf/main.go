@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 // The exit statuses that all commands share. What `zf run` returns above 64 is

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/zeroframe/zeroframe/tools/mapfile"
 	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/symbol/mapfile"
 )
 
 const mapText = `Map writes the symbols of an ELF file as text, sorted by address, in the form of

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/zeroframe/zeroframe/qemu"
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 // noMount is the value of -mount that turns the folders off that are there by themselves.

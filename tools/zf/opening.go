@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/zeroframe/zeroframe/tools/buildid"
-	"github.com/zeroframe/zeroframe/tools/debuginfod"
 	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/symbol/buildid"
+	"github.com/zeroframe/zeroframe/tools/symbol/debuginfod"
 )
 
 // indexUsage is of a flag that older scripts give.

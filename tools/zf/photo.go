@@ -7,8 +7,8 @@ import (
 	"context"
 	"io"
 
-	"github.com/zeroframe/zeroframe/tools/input"
-	"github.com/zeroframe/zeroframe/tools/photo"
+	"github.com/zeroframe/zeroframe/tools/format/input"
+	"github.com/zeroframe/zeroframe/tools/format/photo"
 )
 
 // open opens the input. Of photos it is the lines of the traces whose codes are on them, as a

@@ -3,7 +3,7 @@ package main
 // `zf print`: variables of a program that has died.
 
 import (
-	"github.com/zeroframe/zeroframe/tools/inspect"
+	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
 )
 
 const printText = `Print shows variables of a program that has died, from its core file: package

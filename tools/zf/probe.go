@@ -10,8 +10,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/initrd"
-	"github.com/zeroframe/zeroframe/tools/probe"
+	"github.com/zeroframe/zeroframe/tools/format/probe"
+	"github.com/zeroframe/zeroframe/tools/machine/initrd"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 

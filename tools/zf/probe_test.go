@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/probe"
+	"github.com/zeroframe/zeroframe/tools/format/probe"
 )
 
 // countsCalls calls f 55 times, of which 5 end in a panic, and dies if it has an argument.

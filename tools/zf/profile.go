@@ -14,7 +14,7 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
-	"github.com/zeroframe/zeroframe/tools/profile"
+	"github.com/zeroframe/zeroframe/tools/format/profile"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/doctor"
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/doctor"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 // progressAfter is how long something may take in silence.

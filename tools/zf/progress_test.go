@@ -8,7 +8,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 // TestBuildProgress: on a terminal a slow build says how far it is, in one line that other

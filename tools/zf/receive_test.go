@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/await"
+	"github.com/zeroframe/zeroframe/qemu/await"
 )
 
 // TestReceive runs the receiver as zf starts it: built, if need be, and with its streams,

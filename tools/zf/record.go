@@ -1,6 +1,6 @@
 package main
 
-// -record: the machine is recorded, in one file (tools/record). What cannot be in a recording
+// -record: the machine is recorded, in one file (tools/machine/record). What cannot be in a recording
 // is said before anything runs.
 
 import (
@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/zeroframe/zeroframe/qemu"
-	"github.com/zeroframe/zeroframe/tools/record"
+	"github.com/zeroframe/zeroframe/tools/machine/record"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 

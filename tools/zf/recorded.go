@@ -12,8 +12,8 @@ import (
 	"strconv"
 
 	"github.com/zeroframe/zeroframe/qemu"
-	"github.com/zeroframe/zeroframe/tools/record"
-	"github.com/zeroframe/zeroframe/tools/replay"
+	"github.com/zeroframe/zeroframe/tools/machine/record"
+	"github.com/zeroframe/zeroframe/tools/machine/replay"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 

@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/zeroframe/zeroframe/tools/eventstream"
-	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/format/eventstream"
+	"github.com/zeroframe/zeroframe/tools/format/trace"
 )
 
 // records is what a command does with the records that a target sends between its text
-// (tools/eventstream): each kind has a taker, and -records keeps them all as files.
+// (tools/format/eventstream): each kind has a taker, and -records keeps them all as files.
 type records struct {
 	streams
 	dir    string // of -records; "": none

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/zeroframe/zeroframe/qemu"
-	"github.com/zeroframe/zeroframe/tools/inspect"
-	"github.com/zeroframe/zeroframe/tools/record"
+	"github.com/zeroframe/zeroframe/tools/machine/record"
+	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
 )
 
 // exitParted is the exit status of a replay that parts from its recording.

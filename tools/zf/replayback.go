@@ -11,7 +11,7 @@ import (
 	"net"
 	"syscall"
 
-	"github.com/zeroframe/zeroframe/tools/rewind"
+	"github.com/zeroframe/zeroframe/tools/machine/rewind"
 )
 
 // rewindOptions are those for a recording. At the machine's first instructions there is neither

@@ -20,9 +20,9 @@ import (
 	"sync"
 
 	"github.com/zeroframe/zeroframe/qemu"
-	"github.com/zeroframe/zeroframe/tools/inspect"
-	"github.com/zeroframe/zeroframe/tools/memory"
-	"github.com/zeroframe/zeroframe/tools/probe"
+	"github.com/zeroframe/zeroframe/tools/format/probe"
+	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
+	"github.com/zeroframe/zeroframe/tools/postmortem/memory"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 

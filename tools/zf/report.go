@@ -1,6 +1,6 @@
 package main
 
-// `zf report`: a log -> one HTML page (tools/page), to be attached to a bug.
+// `zf report`: a log -> one HTML page (tools/format/page), to be attached to a bug.
 
 import (
 	"bytes"
@@ -15,14 +15,14 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
-	"github.com/zeroframe/zeroframe/tools/handle"
-	"github.com/zeroframe/zeroframe/tools/input"
-	"github.com/zeroframe/zeroframe/tools/lookup"
-	"github.com/zeroframe/zeroframe/tools/page"
-	"github.com/zeroframe/zeroframe/tools/profile"
-	"github.com/zeroframe/zeroframe/tools/source"
-	"github.com/zeroframe/zeroframe/tools/trace"
-	"github.com/zeroframe/zeroframe/tools/waits"
+	"github.com/zeroframe/zeroframe/tools/format/handle"
+	"github.com/zeroframe/zeroframe/tools/format/input"
+	"github.com/zeroframe/zeroframe/tools/format/page"
+	"github.com/zeroframe/zeroframe/tools/format/profile"
+	"github.com/zeroframe/zeroframe/tools/format/source"
+	"github.com/zeroframe/zeroframe/tools/format/trace"
+	"github.com/zeroframe/zeroframe/tools/postmortem/waits"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 const reportText = `Report makes one page of a log, to be attached to a bug: the traces with their

@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/zeroframe/zeroframe/qemu"
-	"github.com/zeroframe/zeroframe/tools/record"
+	"github.com/zeroframe/zeroframe/tools/machine/record"
 )
 
 // deadlock is a program that has something for each part of the page.

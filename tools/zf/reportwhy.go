@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/page"
-	"github.com/zeroframe/zeroframe/tools/why"
+	"github.com/zeroframe/zeroframe/tools/format/page"
+	"github.com/zeroframe/zeroframe/tools/postmortem/why"
 )
 
 // isRecording reports whether a file is a recording, by its name.

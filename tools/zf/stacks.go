@@ -1,6 +1,6 @@
 package main
 
-// `zf stacks` is tools/stacks on a command line: a row for each of the kernel's stacks,
+// `zf stacks` is tools/symbol/stacks on a command line: a row for each of the kernel's stacks,
 // or for each function asked for, and behind a bound that is missing, why.
 
 import (
@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/image"
-	"github.com/zeroframe/zeroframe/tools/stacks"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/symbol/stacks"
 )
 
 const stacksText = `Stacks prints how deep each of the kernel's stacks can get, in bytes from its

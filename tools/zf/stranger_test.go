@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/zeroframe/zeroframe/qemu"
-	"github.com/zeroframe/zeroframe/tools/record"
+	"github.com/zeroframe/zeroframe/tools/machine/record"
 )
 
 // hostile are machines with what harms, and what is said of them.

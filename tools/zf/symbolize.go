@@ -1,7 +1,7 @@
 package main
 
-// `zf symbolize` is tools/trace on a command line: it chooses where bytes come
-// from (tools/source), with which images traces are resolved (images.go), and where
+// `zf symbolize` is tools/format/trace on a command line: it chooses where bytes come
+// from (tools/format/source), with which images traces are resolved (images.go), and where
 // the result goes. It ends at the end of its input or at an interrupt, and in
 // either case says all that it has.
 
@@ -18,13 +18,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/debuginfod"
-	"github.com/zeroframe/zeroframe/tools/eventstream"
-	"github.com/zeroframe/zeroframe/tools/foreign"
-	"github.com/zeroframe/zeroframe/tools/input"
-	"github.com/zeroframe/zeroframe/tools/lookup"
-	"github.com/zeroframe/zeroframe/tools/photo"
-	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/format/eventstream"
+	"github.com/zeroframe/zeroframe/tools/format/foreign"
+	"github.com/zeroframe/zeroframe/tools/format/input"
+	"github.com/zeroframe/zeroframe/tools/format/photo"
+	"github.com/zeroframe/zeroframe/tools/format/trace"
+	"github.com/zeroframe/zeroframe/tools/symbol/debuginfod"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 const symbolizeText = `Symbolize passes text through and resolves the traces in it: function, file and
@@ -232,7 +232,7 @@ func (f *symbolizeFlags) options(ctx context.Context, c *call, images *loader) t
 }
 
 // pieces returns in how large pieces an input of that size is read: a log that is there in
-// larger ones than what is live, since what is looked up at once costs less (tools/trace).
+// larger ones than what is live, since what is looked up at once costs less (tools/format/trace).
 func pieces(size int64) int {
 	if size > 0 {
 		return int(min(size, 2<<20)) // what trace looks up at once

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zeroframe/zeroframe/tools/await"
+	"github.com/zeroframe/zeroframe/qemu/await"
 )
 
 // TestSymbolizeDevice reads from a pseudo-terminal, which is a serial line

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zeroframe/zeroframe/qemu/symbolizer"
 	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/symbolizer"
 )
 
 // styleSource has inlined calls, scopes, overloads and variables of all kinds.

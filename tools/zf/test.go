@@ -22,8 +22,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/gotest"
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/gotest"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 const testText = `Test builds the test binary of each package, boots it in QEMU and reports as go

@@ -19,8 +19,8 @@ import (
 
 	"github.com/u-root/u-root/pkg/cpio"
 
-	"github.com/zeroframe/zeroframe/tools/image"
-	"github.com/zeroframe/zeroframe/tools/initrd"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
+	"github.com/zeroframe/zeroframe/tools/machine/initrd"
 )
 
 // endingGuest is a copy of the guest's module that does at once what label says.

@@ -20,8 +20,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/gotest"
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/gotest"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 

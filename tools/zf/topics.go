@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/zeroframe/zeroframe/doc"
-	"github.com/zeroframe/zeroframe/tools/terminal"
+	"github.com/zeroframe/zeroframe/tools/format/terminal"
 )
 
 // helpTopics returns the names of the chapters, in their order.

@@ -11,11 +11,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/lookup"
-	"github.com/zeroframe/zeroframe/tools/render"
-	"github.com/zeroframe/zeroframe/tools/source"
-	"github.com/zeroframe/zeroframe/tools/trace"
-	"github.com/zeroframe/zeroframe/tools/wire"
+	"github.com/zeroframe/zeroframe/tools/format/render"
+	"github.com/zeroframe/zeroframe/tools/format/source"
+	"github.com/zeroframe/zeroframe/tools/format/trace"
+	"github.com/zeroframe/zeroframe/tools/format/wire"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // linksVariable names what -links says when it is not given.

@@ -1,14 +1,14 @@
 package main
 
-// `zf waits`: a core -> who waits for whom (tools/waits).
+// `zf waits`: a core -> who waits for whom (tools/postmortem/waits).
 
 import (
 	"fmt"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/inspect"
+	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
+	"github.com/zeroframe/zeroframe/tools/postmortem/waits"
 	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/waits"
 )
 
 const waitsText = `Waits says what keeps a Go program that has stopped from going on: goroutines

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"syscall"
 
-	"github.com/zeroframe/zeroframe/tools/why"
+	"github.com/zeroframe/zeroframe/tools/postmortem/why"
 )
 
 const whyText = `Why takes a recording that zf run -record has made of a machine that died, and

@@ -9,11 +9,11 @@ import (
 	"io"
 	"path/filepath"
 
-	"github.com/zeroframe/zeroframe/tools/core"
-	"github.com/zeroframe/zeroframe/tools/memory"
+	"github.com/zeroframe/zeroframe/tools/postmortem/core"
+	"github.com/zeroframe/zeroframe/tools/postmortem/memory"
+	"github.com/zeroframe/zeroframe/tools/postmortem/waits"
+	"github.com/zeroframe/zeroframe/tools/postmortem/why"
 	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/waits"
-	"github.com/zeroframe/zeroframe/tools/why"
 
 	"github.com/zeroframe/zeroframe/qemu"
 )

@@ -1,6 +1,6 @@
 // Package datagram is the format in which a trace travels by UDP, version 1, for both sides. The
 // kernel writes datagrams with [Plan] and [Write]. A receiver reads them with [Parse] and restores
-// lost ones with [Coefficient] (as package tools/reassemble does).
+// lost ones with [Coefficient] (as package tools/receive/reassemble does).
 //
 // A trace is the bytes of the serial line, in any form (tracer/wire.go), without other output. It
 // is cut into pieces, and each datagram carries a header line and one piece or one parity piece:

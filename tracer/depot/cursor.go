@@ -80,7 +80,7 @@ func FramesOf(units []byte, width, textLo uintptr, span uint32, id uint32) Curso
 	}
 }
 
-// ImageSize returns the number of bytes of the depot's image, which package tools/depot reads. It
+// ImageSize returns the number of bytes of the depot's image, which package tools/format/depot reads. It
 // grows with each new stack. Any context.
 func (d *Depot) ImageSize() int { return ImageHeader + int(d.top.Load())*int(d.width) }
 

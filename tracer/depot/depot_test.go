@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
-	reader "github.com/zeroframe/zeroframe/tools/depot"
+	reader "github.com/zeroframe/zeroframe/tools/format/depot"
 	"github.com/zeroframe/zeroframe/tracer"
 	"github.com/zeroframe/zeroframe/tracer/depot"
 )

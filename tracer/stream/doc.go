@@ -1,5 +1,5 @@
 // Package stream is the format in which snapshots, profiles and other data leave the target beside
-// its text, version 1; this is the target's side. Package tools/eventstream reads it.
+// its text, version 1; this is the target's side. Package tools/format/eventstream reads it.
 //
 // A record is a byte string of any length with a kind, a word of letters, digits and points that
 // says what it is ("profile.cpu"). It leaves in pieces of up to [PieceSize] bytes. A piece is a

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	read "github.com/zeroframe/zeroframe/tools/eventstream"
+	read "github.com/zeroframe/zeroframe/tools/format/eventstream"
 )
 
 // wire replaces the port for a test and returns a function that reads the records.

@@ -9,7 +9,7 @@ import (
 // The heap profile of Go's runtime, as a record. It is read from the runtime's memory, so it is
 // available at any time, even from a dead program.
 
-// HeapKind is the kind of the record. It holds (tools/handle/heap.go reads it), with numbers and
+// HeapKind is the kind of the record. It holds (tools/format/handle/heap.go reads it), with numbers and
 // strings as tracer/stream writes them:
 //
 //	"zfheap2\n"

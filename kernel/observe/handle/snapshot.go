@@ -9,7 +9,7 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/stream"
 )
 
-// SnapshotKind is the kind of a snapshot's record. Package tools/handle reads it; numbers have the
+// SnapshotKind is the kind of a snapshot's record. Package tools/format/handle reads it; numbers have the
 // form of [stream.Writer.Uvarint], strings that of its String:
 //
 //	"zfres1\n"

@@ -1,7 +1,7 @@
 // Package probe counts and times calls of functions in the running program, with breakpoints: one
 // at each function's entry and one at each of its exits.
 //
-// The host chooses the functions and decodes them (package tools/probe), and sends a table of
+// The host chooses the functions and decodes them (package tools/format/probe), and sends a table of
 // places in the boot archive ([File]). Before the program starts, an INT3 replaces the first byte
 // of the instruction at each place. When one is hit, the package records the event, does what the
 // instruction would have done, and lets the program go on. The few instructions that compilers put

@@ -12,7 +12,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu/percputest"
 	"github.com/zeroframe/zeroframe/tracer/stream"
 
-	host "github.com/zeroframe/zeroframe/tools/probe"
+	host "github.com/zeroframe/zeroframe/tools/format/probe"
 )
 
 // memory returns zeroed memory, as the kernel's function does.
@@ -217,7 +217,7 @@ func TestEmulate(t *testing.T) {
 func TestFormats(t *testing.T) {
 	if File != host.File || Kind != host.Kind || MaxFunctions != host.MaxFunctions || MaxPlaces != host.MaxPlaces ||
 		Entry != host.Entry || Return != host.Return || Tail != host.Tail {
-		t.Error("a constant differs from tools/probe's")
+		t.Error("a constant differs from tools/format/probe's")
 	}
 	table := host.PlanOf([]host.Function{{Name: "f", Places: []host.Place{{Addr: 0x20_0010, Kind: Entry}}}, {Name: "g", Places: []host.Place{{Addr: 0x20_0020, Kind: Tail}}}}, 0x20_0000).Table(true)
 	h := (*header)(unsafe.Pointer(&table[0]))

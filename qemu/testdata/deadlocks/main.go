@@ -1,6 +1,6 @@
 // Command deadlocks stops in one of twenty-one ways, which its argument names, or does ordinary work
 // in one of eleven. In each way of stopping there is one goroutine, or one ring of them, that the
-// others wait for: tools/waits is to name it. The eleven are stopped at random, and nothing is to be
+// others wait for: tools/postmortem/waits is to name it. The eleven are stopped at random, and nothing is to be
 // named.
 package main
 

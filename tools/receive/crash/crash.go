@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/wire"
+	"github.com/zeroframe/zeroframe/tools/format/wire"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 

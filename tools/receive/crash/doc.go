@@ -3,7 +3,7 @@
 // The cause is taken to be the same when the fingerprint is: a hash of the functions
 // that were active, not of their addresses, so that it outlives a new build.
 //
-// The package may import tools/wire. Host.
+// The package may import tools/format/wire. Host.
 //
 // In the order of reading:
 //

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 func main() {

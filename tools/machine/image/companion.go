@@ -1,0 +1,89 @@
+package image
+
+// Companions: commands of this module that zf starts and does not contain, since most of
+// its users never need what they are made of. One is built when it is wanted first, from
+// the very source that zf was built from.
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+)
+
+// ErrNoCompanion is returned when a companion can be neither found nor built.
+var ErrNoCompanion = errors.New("a part of zf is missing")
+
+// Companion returns the path of a companion, such as "tools/receive/zf-receive": the
+// program beside this one, or one that it builds in the user's cache. building is called
+// before that, if it will take a while. Host.
+func Companion(ctx context.Context, pkg string, building func()) (string, error) {
+	name := path.Base(pkg)
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	if self, err := os.Executable(); err == nil {
+		if beside := filepath.Join(filepath.Dir(self), name); isFile(beside) {
+			return beside, nil
+		}
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s: %v", ErrNoCompanion, name, err)
+	}
+	cache = filepath.Join(cache, "zeroframe", "bin")
+	o := &BuildOptions{Env: os.Environ()}
+	args, env := []string{"install", modulePath + "/" + pkg + "@"}, "GOBIN="
+	switch dir, version := sourceFolder(), moduleVersion(); {
+	case dir != "":
+		// The go command knows what has changed since, if anything.
+		o.Dir = dir
+		args = []string{"build", "-o", filepath.Join(cache, name), "./" + pkg}
+	case version != "":
+		cache = filepath.Join(cache, version)
+		if built := filepath.Join(cache, name); isFile(built) {
+			return built, nil
+		}
+		args[1] += version
+		env += cache
+	default:
+		return "", fmt.Errorf(
+			"%w: %s is not beside zf, and where its source is is not known; set %s to the folder of module %s",
+			ErrNoCompanion, name, SourceEnv, modulePath)
+	}
+	built := filepath.Join(cache, name)
+	if !isFile(built) && building != nil {
+		building()
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", fmt.Errorf("%w: %s: %v", ErrNoCompanion, name, err)
+	}
+	cmd := o.goCommand(ctx, "0", args...)
+	// GOFLAGS and a workspace are for the user's program.
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off", env)
+	var msg bytes.Buffer
+	cmd.Stderr = &msg
+	if err := cmd.Run(); err != nil {
+		return "", o.goError(ctx, err, fmt.Errorf("%w: %s cannot be built%s", ErrNoCompanion, name,
+			goSaid(msg.Bytes(), err)))
+	}
+	return built, nil
+}
+
+// sourceFolder returns the folder of this module's source: the one that the environment
+// names, or that this program was built from, if that is still there; else "".
+func sourceFolder() string {
+	if dir := os.Getenv(SourceEnv); dir != "" && isModule(dir) {
+		return dir
+	}
+	return builtFrom()
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}

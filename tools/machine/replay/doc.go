@@ -1,0 +1,7 @@
+// Package replay runs a recorded machine once more, under a debugger's commands: to an instruction,
+// or until it stops. Each start does the same again.
+//
+//	machine.go  one replay
+//
+// The package may import qemu, tools/postmortem/memory. Context: the host.
+package replay

@@ -1,7 +1,0 @@
-// Package replay runs a recorded machine once more, under a debugger's commands: to an instruction,
-// or until it stops. Each start does the same again.
-//
-//	machine.go  one replay
-//
-// The package may import qemu, tools/memory. Context: the host.
-package replay

@@ -1,5 +1,0 @@
-// Package source finds source files on this host and shows their lines (source.go), and
-// makes links on them (link.go).
-//
-// It imports tools/terminal and tools/lazyregexp. Context: the host.
-package source
