@@ -145,15 +145,16 @@ func endKernelHung(f *arch.TrapFrame, late uint64) {
 }
 
 // lookAgain reports whether f interrupted the runtime's own work: then the next check, a
-// millisecond later, finds who hangs.
+// millisecond later, finds who hangs. The pauses grow, so that a program which does the same again
+// and again is not met at the same place each time.
 func lookAgain(f *arch.TrapFrame) bool {
 	percpu.AssertLocked()
-	const pause = 1_000_000
+	const pause, more = 1_000_000, 37_000 // ns
 	if !runtimeAtWork(f, &looks) {
 		return false
 	}
 	percpu.This().Hung = false
-	lastSeen = clock.Now() - patience + pause
+	lastSeen = clock.Now() - patience + pause + more*uint64(looks)
 	return true
 }
 
