@@ -1,10 +1,12 @@
-// The code itself, for those who follow calls and jumps in it; and functions of a
-// file without symbols, which are found in the code.
+// The code itself, for those who follow calls and jumps in it; and the functions of a
+// file without symbols, which .eh_frame tells.
 
 package symbol
 
 import (
 	stdelf "debug/elf"
+	"slices"
+	"sort"
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/symbol/code"
@@ -29,75 +31,48 @@ func (f *File) CallEnds(addr uint64) (call, known bool) {
 	return call, true
 }
 
-// codeSections returns the code as it lies in the file, and with all the rest too.
-func (f *File) codeSections(all bool) (text, data []code.Segment, frames code.Segment) {
+// codeSections returns the code as it lies in the file.
+func (f *File) codeSections() (text []code.Segment) {
 	for i := range f.Sections {
 		s := &f.Sections[i]
-		if s.Flags&stdelf.SHF_ALLOC == 0 || s.Type == stdelf.SHT_NOBITS ||
-			s.Flags&stdelf.SHF_COMPRESSED != 0 ||
-			!all && s.Flags&stdelf.SHF_EXECINSTR == 0 {
+		if s.Flags&stdelf.SHF_ALLOC == 0 || s.Flags&stdelf.SHF_EXECINSTR == 0 ||
+			s.Flags&stdelf.SHF_COMPRESSED != 0 {
 			continue
 		}
-		b, err := f.Data(s)
-		if err != nil {
-			continue
+		if b, err := f.Data(s); err == nil {
+			text = append(text, code.Segment{Addr: s.Addr, Bytes: b})
 		}
-		switch seg := (code.Segment{Addr: s.Addr, Bytes: b}); {
-		case s.Flags&stdelf.SHF_EXECINSTR != 0:
-			text = append(text, seg)
-		case s.Name == ".eh_frame":
-			frames = seg
-		default:
-			data = append(data, seg)
-		}
-	}
-	if len(f.Sections) > 0 {
-		return text, data, frames
 	}
 	for i := range f.Segments {
 		s := &f.Segments[i]
-		if s.Type != stdelf.PT_LOAD || !all && s.Flags&stdelf.PF_X == 0 {
+		if len(f.Sections) > 0 || s.Type != stdelf.PT_LOAD || s.Flags&stdelf.PF_X == 0 {
 			continue
 		}
-		b, err := f.Read(s.Off, s.FileSize)
-		if err != nil {
-			continue
-		}
-		if seg := (code.Segment{Addr: s.Addr, Bytes: b}); s.Flags&stdelf.PF_X != 0 {
-			text = append(text, seg)
-		} else {
-			data = append(data, seg)
+		if b, err := f.Read(s.Off, s.FileSize); err == nil {
+			text = append(text, code.Segment{Addr: s.Addr, Bytes: b})
 		}
 	}
-	return text, data, frames
+	return text
 }
 
 func (f *File) readCode() {
 	if f.Machine != stdelf.EM_X86_64 || f.Class != stdelf.ELFCLASS64 {
 		return
 	}
-	has := f.goTable() != nil || f.hasSymtab()
-	text, data, frames := f.codeSections(!has)
-	named := f.namedFuncs()
-	if has {
+	text, named := f.codeSections(), f.namedFuncs()
+	if f.goTable() != nil || f.hasSymtab() {
 		f.code = code.NewImage(text, named)
 		return
 	}
-	in := code.Input{Data: data, EHFrame: frames}
-	for _, s := range text {
+	addr, frames, _ := f.SectionBytes(".eh_frame")
+	described := code.FrameFuncs(code.Segment{Addr: addr, Bytes: frames})
+	described = slices.DeleteFunc(described, func(fn code.Func) bool {
 		// The stubs for calls of shared libraries are no functions.
-		if name, _, _ := f.Section(s.Addr); !strings.HasPrefix(name, ".plt") {
-			in.Text = append(in.Text, s)
-		}
-	}
-	if b, err := f.Read(24, 8); err == nil {
-		in.Starts = append(in.Starts, f.Order.Uint64(b)) // e_entry
-	}
-	for i := range named {
-		in.Starts = append(in.Starts, named[i].Start)
-	}
-	f.found = code.Find(&in)
-	f.code = code.NewImage(text, f.found)
+		name, _, _ := f.Section(fn.Start)
+		return strings.HasPrefix(name, ".plt")
+	})
+	f.found = code.NewImage(text, described).Funcs()
+	f.code = code.NewImage(text, append(named, f.found...))
 }
 
 // hasSymtab reports whether the file has its whole symbol table: it is not stripped.
@@ -151,7 +126,7 @@ func (f *File) namedFuncs() []code.Func {
 }
 
 // FindsFunctions reports whether Lookup names functions by their addresses, as
-// func_2797c0, since the file is stripped but its code shows where they are.
+// func_2797c0, since the file is stripped but its .eh_frame tells where they are.
 // Context: host.
 func (f *File) FindsFunctions() bool {
 	f.Code()
@@ -160,8 +135,10 @@ func (f *File) FindsFunctions() bool {
 
 // foundAt returns the function of a stripped file that has the address.
 func (f *File) foundAt(addr uint64) *code.Func {
-	if m := f.Code(); m != nil && len(f.found) > 0 {
-		return m.Func(addr)
+	f.Code()
+	i := sort.Search(len(f.found), func(i int) bool { return f.found[i].Start > addr }) - 1
+	if i >= 0 && f.found[i].Holds(addr) {
+		return &f.found[i]
 	}
 	return nil
 }

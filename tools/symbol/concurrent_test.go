@@ -42,7 +42,6 @@ func TestConcurrent(t *testing.T) {
 				case 2:
 					f.CanResolve()
 					f.BuildID()
-					f.Check()
 				case 3:
 					f.MapSymbols()
 					f.Code()

@@ -15,7 +15,7 @@
 //	                     debug file (split.go), from .dwo and .dwp files and
 //	                     from what dwz made
 //	.symtab, .dynsym     function names alone (symtab.go)
-//	the code             of a stripped file: functions without names (code.go)
+//	.eh_frame            of a stripped file: functions without names (code.go)
 //	a map file           instead of an ELF file: functions alone (map.go)
 //
 // # For other programs
@@ -48,8 +48,8 @@
 // Many addresses at once (batch.go) cost far less than one by one.
 //
 // Look-ups make the best of what a file has and give no errors; File.CanResolve says
-// whether there is anything to look up in, and File.Check which section of which file
-// is damaged (check.go). File.Functions goes through all functions (functions.go).
+// whether there is anything to look up in, and File.Incomplete what the answers lack
+// (file.go). File.Functions goes through all functions (functions.go).
 //
 // In the order of reading:
 //
@@ -78,5 +78,4 @@
 //	variable.go     variables
 //	arguments.go    parameters of functions
 //	map.go          map files
-//	check.go        what is damaged in a file
 package symbol

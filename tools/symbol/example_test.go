@@ -111,17 +111,6 @@ func ExampleFile_concurrent() {
 	// Output: _start loop rare stop
 }
 
-// Look-ups make the best of a damaged file; Check says what is wrong with it.
-func ExampleFile_Check() {
-	f, err := symbol.Open(sample)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer f.Close()
-	fmt.Println(f.Check())
-	// Output: <nil>
-}
-
 func ExampleOpen_error() {
 	_, err := symbol.Open("testdata/csample.c")
 	fmt.Println(err)

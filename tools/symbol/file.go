@@ -159,3 +159,32 @@ func (f *File) readDWARF() (*dwarf.Data, error) {
 	}
 	return dwarf.Open(f.File)
 }
+
+// Incomplete returns what the answers so far lack, since debug information is damaged or
+// not there, with the file that would help; or nil. It reads nothing. Context: host.
+func (f *File) Incomplete() error {
+	if wrong := f.storeErr.Load(); wrong != nil {
+		return fmt.Errorf("%s: %w", f.Name(), *wrong)
+	}
+	if wrong := f.argErr.Load(); wrong != nil {
+		return *wrong
+	}
+	if !f.dwarfRead.Load() {
+		return nil
+	}
+	of := f
+	if f.FirstSection(".debug_info", ".zdebug_info") == nil && f.split != nil {
+		of = f.split
+	}
+	if f.dwarfErr != nil && !f.HasUnlinkedDWARF() {
+		return fmt.Errorf(
+			"%s: lines and inlined calls are missing: %w; it helps to have that file as it was built",
+			of.Name(), f.dwarfErr)
+	}
+	if f.dwarf != nil {
+		if lost := f.dwarf.Lost(); lost != "" {
+			return fmt.Errorf("%s: %s", of.Name(), lost)
+		}
+	}
+	return nil
+}

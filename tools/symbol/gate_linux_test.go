@@ -164,9 +164,6 @@ func TestGateVmlinux(t *testing.T) {
 		}
 	}
 	t.Logf("%d functions with suffixes, %d of tracepoints", len(cold), len(traced))
-	if err := f.Check(); err != nil {
-		t.Errorf("Check() = %v", err)
-	}
 }
 
 // TestGateModules: kernel modules, which no linker has relocated, are answered as what
@@ -198,9 +195,6 @@ func TestGateModules(t *testing.T) {
 				return len(g) > 0 && len(w) > 0 && g[len(g)-1] == w[len(w)-1] && g[0].File == w[0].File && g[0].Line == w[0].Line
 			}
 			compare(from, got, want, outer).gate(t, "outer functions and lines", 100)
-			if err := f.Check(); err != nil {
-				t.Errorf("Check() = %v", err)
-			}
 		})
 	}
 }

@@ -57,7 +57,6 @@ func askAll(b []byte, addrs ...uint64) uint64 {
 	file, err := NewFile(bytes.NewReader(b), int64(len(b)), "fuzz")
 	if err == nil {
 		file.CanResolve()
-		file.Check()
 		file.BuildID()
 		for _, a := range addrs {
 			file.Lookup(a, false)

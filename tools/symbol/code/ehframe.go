@@ -1,13 +1,14 @@
 package code
 
-// The ranges of .eh_frame: each of its descriptions (FDE) begins with the function
-// that it is of. Stripping leaves the section, since exceptions need it.
+// The functions of a file without symbols: each description (FDE) of .eh_frame begins with the
+// range of its function. Stripping leaves the section, since exceptions need it.
 //
 // Source: Linux Standard Base 5.0 core, "Exception Frames"; DWARF 5, 6.4.1.
 
 import (
 	"cmp"
 	"encoding/binary"
+	"fmt"
 	"slices"
 )
 
@@ -21,9 +22,9 @@ const (
 	encOmit   = 0xff
 )
 
-// frameRanges returns the functions that the section describes, sorted and
-// without names. What it cannot read it leaves out.
-func frameRanges(s Segment) []Func {
+// FrameFuncs returns the functions that the section .eh_frame describes, sorted by
+// address, with names like func_2797c0. It leaves out what it cannot read. Context: host.
+func FrameFuncs(s Segment) []Func {
 	var funcs []Func
 	cies := map[int]byte{} // encoding, by offset
 	r := frameReader{b: s.Bytes, addr: s.Addr}
@@ -47,7 +48,7 @@ func frameRanges(s Segment) []Func {
 		} else if enc, ok := cies[body-int(id)]; ok && enc != encOmit {
 			if lo, ok := r.pointer(enc); ok {
 				if n, ok := r.pointer(enc & encFormat); ok && n > 0 && lo+n > lo && r.n <= end {
-					funcs = append(funcs, Func{Start: lo, End: lo + n})
+					funcs = append(funcs, Func{Start: lo, End: lo + n, Name: fmt.Sprintf("func_%x", lo)})
 				}
 			}
 		}

@@ -44,7 +44,7 @@ func (m *Image) Graph() *Graph {
 // node fills a node.
 func (m *Image) node(n *Node, index int) {
 	n.Func = m.funcs[index]
-	table := false // see TailCalls
+	table := false // the instruction before is one of those that read a table
 	whole := m.Insts(&n.Func, func(pc uint64, i Inst) bool {
 		switch i.Op {
 		case Bad:

@@ -333,33 +333,22 @@ func seeds(t testing.TB) (text, frames []byte) {
 	return text, frames
 }
 
-// FuzzFind: whatever the bytes are, the functions found are sorted, apart and in
-// the code, and all that walks over them comes to an end.
-func FuzzFind(f *testing.F) {
+// FuzzFrameFuncs: whatever the bytes are, the functions of an image are sorted, apart and in the
+// code, and all that walks over them comes to an end.
+func FuzzFrameFuncs(f *testing.F) {
 	text, frames := seeds(f)
-	f.Add(text, frames, frames, uint64(0x401000))
-	f.Add([]byte("\x55\x48\x89\xe5\xe8\x00\x00\x00\x00\xff\x24\xc5\x00\x20\x40\x00\xc3\xcc\xcc\xcc"), []byte("\x00\x10\x40\x00\x00\x00\x00\x00"), []byte{}, uint64(0x401000))
-	f.Add([]byte("\x49\x3b\x66\x10\x76\x05\xe9\xf4\xff\xff\xff\x90"), []byte{}, []byte("\x14\x00\x00\x00\x00\x00\x00\x00\x01zR\x00\x01\x78\x10\x01\x1b"), ^uint64(0)-8)
-	f.Add(make([]byte, 64), []byte{1, 2, 3}, []byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"), uint64(1))
-	f.Fuzz(func(t *testing.T, text, data, frames []byte, addr uint64) {
-		in := &Input{
-			Text:    []Segment{{addr, text}, {addr + uint64(len(text)) + 16, data}},
-			Data:    []Segment{{addr + 0x10000, data}, {addr + 3, frames}},
-			EHFrame: Segment{addr + 0x20000, frames},
-			Starts:  []uint64{addr, addr + 1, 0},
-		}
-		funcs := Find(in)
-		m := NewImage(in.Text, nil)
+	f.Add(text, frames, uint64(0x401000), uint64(0x2000))
+	f.Add([]byte("\x49\x3b\x66\x10\x76\x05\xe9\xf4\xff\xff\xff\x90"), []byte("\x14\x00\x00\x00\x00\x00\x00\x00\x01zR\x00\x01\x78\x10\x01\x1b"), ^uint64(0)-8, uint64(0))
+	f.Add(make([]byte, 64), []byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"), uint64(1), uint64(0x20000))
+	f.Fuzz(func(t *testing.T, text, frames []byte, addr, off uint64) {
+		segs := []Segment{{addr, text}, {addr + uint64(len(text)) + 16, frames}}
+		m := NewImage(segs, FrameFuncs(Segment{addr + off, frames}))
 		last := uint64(0)
-		for i, fn := range funcs {
+		for i, fn := range m.Funcs() {
 			if fn.End <= fn.Start || i > 0 && fn.Start < last || !m.IsText(fn.Start) || !m.IsText(fn.End-1) {
 				t.Fatalf("function %d is %+v, behind %#x", i, fn, last)
 			}
 			last = fn.End
-		}
-		m = NewImage(in.Text, funcs)
-		if len(m.Funcs()) != len(funcs) {
-			t.Fatalf("of %d functions an image has %d", len(funcs), len(m.Funcs()))
 		}
 		g := m.Graph()
 		for i := range g.Nodes {
@@ -376,22 +365,6 @@ func FuzzFind(f *testing.F) {
 			}
 		}
 	})
-}
-
-func BenchmarkFind(b *testing.B) {
-	for _, file := range []string{buildGo(b), buildC(b, "-static")} {
-		in := input(b, file)
-		size := 0
-		for _, s := range in.Text {
-			size += len(s.Bytes)
-		}
-		b.Run(file[strings.LastIndexByte(file, '/')+1:], func(b *testing.B) {
-			b.SetBytes(int64(size))
-			for b.Loop() {
-				Find(in)
-			}
-		})
-	}
 }
 
 func BenchmarkDecode(b *testing.B) {

@@ -22,24 +22,14 @@ func (m *Image) TailCalls(start uint64) (to []uint64, open bool) {
 	if f == nil || f.Start != start {
 		return nil, true
 	}
-	table := false // the instruction before is one of those that read a table
-	whole := m.Insts(f, func(pc uint64, i Inst) bool {
-		switch i.Op {
-		case Jump, Branch:
-			target := i.Target(pc)
-			if g := m.Func(target); !f.Holds(target) && g != nil && g.Start == target &&
-				!slices.Contains(to, target) {
-				to = append(to, target)
-			}
-		case JumpIndirect:
-			open = open || !table
-		case Bad:
-			open = true
+	var n Node
+	m.node(&n, m.index(start))
+	for _, s := range n.Tails {
+		if s.Func >= 0 && m.funcs[s.Func].Start == s.Target && !slices.Contains(to, s.Target) {
+			to = append(to, s.Target)
 		}
-		table = i.addsTable()
-		return len(to) <= maxTail
-	})
-	return to, open || !whole || len(to) > maxTail
+	}
+	return to, len(n.IndirectTails) > 0 || n.Unknown > 0 || n.Cut || len(to) > maxTail
 }
 
 // TailPath returns the functions, by their starts, through which direct tail

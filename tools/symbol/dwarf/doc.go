@@ -20,7 +20,6 @@
 //	form.go        the values in them
 //	dwo.go         .dwo and .dwp files (-gsplit-dwarf)
 //	sup.go         what dwz has moved into a supplementary file
-//	check.go       what is damaged
 //	types.go       what would harm debug/dwarf and Delve
 //
 // It imports elf and, for the answers' types, lookup. Context: the host.

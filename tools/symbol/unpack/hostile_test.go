@@ -96,7 +96,7 @@ func open(path, dir string) error {
 			return serr
 		}
 		defer s.Close()
-		err = s.Check()
+		err = s.CanResolve()
 		s.Lookup(0x401000, false)
 		s.LookupAll([]uint64{0x401000, 0x401010}, true)
 		s.Symbol("main")
