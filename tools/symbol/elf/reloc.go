@@ -13,6 +13,8 @@ import (
 	"debug/elf"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 )
 
 // layOut gives the sections of an object file addresses, far apart: what lies
@@ -68,55 +70,67 @@ const (
 	sizeULEB = -2 // a variable-length number, which keeps its length
 )
 
-// relocKinds are the relocations found in debug sections.
-var relocKinds = map[elf.Machine]map[uint32]relocKind{
-	elf.EM_X86_64: {0: {}, 1: {size: 8}, 2: {size: 4, relative: true}, 10: {size: 4}, 11: {size: 4},
-		12: {size: 2}, 14: {size: 1}, 24: {size: 8, relative: true}, 17: {size: 8}, 21: {size: 4}},
-	elf.EM_386: {0: {}, 1: {size: 4}, 2: {size: 4, relative: true}, 20: {size: 2}, 22: {size: 1},
-		32: {size: 4}},
-	elf.EM_AARCH64: {0: {}, 256: {}, 257: {size: 8}, 258: {size: 4}, 259: {size: 2},
-		260: {size: 8, relative: true}, 261: {size: 4, relative: true}, 262: {size: 2, relative: true}},
-	elf.EM_ARM: {0: {}, 2: {size: 4}, 3: {size: 4, relative: true}, 38: {size: 4}},
-	elf.EM_RISCV: {0: {}, 43: {}, 51: {}, 1: {size: 4}, 2: {size: 8},
-		33: {size: 1, op: relocAdd}, 34: {size: 2, op: relocAdd}, 35: {size: 4, op: relocAdd},
-		36: {size: 8, op: relocAdd},
-		37: {size: 1, op: relocSub}, 38: {size: 2, op: relocSub}, 39: {size: 4, op: relocSub},
-		40: {size: 8, op: relocSub},
-		52: {size: sizeLow6, op: relocSub}, 53: {size: sizeLow6}, 54: {size: 1}, 55: {size: 2},
-		56: {size: 4},
-		57: {size: 4, relative: true}, 60: {size: sizeULEB}, 61: {size: sizeULEB, op: relocSub}},
-	elf.EM_LOONGARCH: {0: {}, 100: {}, 102: {}, 1: {size: 4}, 2: {size: 8}, 7: {size: 4}, 8: {size: 8},
-		47: {size: 1, op: relocAdd}, 48: {size: 2, op: relocAdd}, 50: {size: 4, op: relocAdd},
-		51: {size: 8, op: relocAdd},
-		52: {size: 1, op: relocSub}, 53: {size: 2, op: relocSub}, 55: {size: 4, op: relocSub},
-		56: {size: 8, op: relocSub},
-		99: {size: 4, relative: true}, 105: {size: sizeLow6, op: relocAdd},
-		106: {size: sizeLow6, op: relocSub},
-		107: {size: sizeULEB, op: relocAdd}, 108: {size: sizeULEB, op: relocSub},
-		109: {size: 8, relative: true}},
-	elf.EM_PPC64: {0: {}, 1: {size: 4}, 3: {size: 2}, 24: {size: 4}, 26: {size: 4, relative: true},
-		38: {size: 8}, 43: {size: 8}, 44: {size: 8, relative: true}, 78: {size: 8}},
-	elf.EM_PPC: {0: {}, 1: {size: 4}, 3: {size: 2}, 24: {size: 4}, 26: {size: 4, relative: true},
-		78: {size: 4}},
-	elf.EM_S390: {0: {}, 1: {size: 1}, 3: {size: 2}, 4: {size: 4}, 5: {size: 4, relative: true},
-		16: {size: 2, relative: true}, 22: {size: 8}, 23: {size: 8, relative: true}, 52: {size: 4},
-		53: {size: 8}},
-	elf.EM_MIPS: {0: {}, 2: {size: 4}, 18: {size: 8}, 39: {size: 4}, 41: {size: 8},
-		248: {size: 4, relative: true}},
-	elf.EM_SPARC:   sparcRelocs,
-	elf.EM_SPARCV9: sparcRelocs,
-	elf.EM_68K: {0: {}, 1: {size: 4}, 2: {size: 2}, 3: {size: 1}, 4: {size: 4, relative: true},
-		41: {size: 4}},
-	elf.EM_BPF:    {0: {}, 2: {size: 8}, 3: {size: 4}, 4: {size: 4}},
-	elf.EM_QDSP6:  {0: {}, 6: {size: 4}, 7: {size: 2}, 8: {size: 1}, 31: {size: 4, relative: true}},
-	elf.EM_AVR:    {0: {}, 1: {size: 4}, 4: {size: 2}},
-	elf.EM_MSP430: {0: {}, 1: {size: 4}, 2: {size: 2}},
-}
+// relocTable has the relocations found in debug sections: of each machine their types, and what
+// each writes. That is a number of bytes, or low6 or uleb (the sizes above), then r if it is relative,
+// + or - if it is added or subtracted.
+const relocTable = `
+EM_SPARC: 0=0 1=1 2=2 3=4 6=4r 23=4 32=8 46=8r 54=8 55=2 76=4 77=8
+EM_386: 0=0 1=4 2=4r 20=2 22=1 32=4
+EM_68K: 0=0 1=4 2=2 3=1 4=4r 41=4
+EM_MIPS: 0=0 2=4 18=8 39=4 41=8 248=4r
+EM_PPC: 0=0 1=4 3=2 24=4 26=4r 78=4
+EM_PPC64: 0=0 1=4 3=2 24=4 26=4r 38=8 43=8 44=8r 78=8
+EM_S390: 0=0 1=1 3=2 4=4 5=4r 16=2r 22=8 23=8r 52=4 53=8
+EM_ARM: 0=0 2=4 3=4r 38=4
+EM_SPARCV9: 0=0 1=1 2=2 3=4 6=4r 23=4 32=8 46=8r 54=8 55=2 76=4 77=8
+EM_X86_64: 0=0 1=8 2=4r 10=4 11=4 12=2 14=1 17=8 21=4 24=8r
+EM_AVR: 0=0 1=4 4=2
+EM_MSP430: 0=0 1=4 2=2
+EM_QDSP6: 0=0 6=4 7=2 8=1 31=4r
+EM_AARCH64: 0=0 256=0 257=8 258=4 259=2 260=8r 261=4r 262=2r
+EM_RISCV: 0=0 1=4 2=8 33=1+ 34=2+ 35=4+ 36=8+ 37=1- 38=2- 39=4- 40=8- 43=0 51=0 52=low6- 53=low6
+	54=1 55=2 56=4 57=4r 60=uleb 61=uleb-
+EM_BPF: 0=0 2=8 3=4 4=4
+EM_LOONGARCH: 0=0 1=4 2=8 7=4 8=8 47=1+ 48=2+ 50=4+ 51=8+ 52=1- 53=2- 55=4- 56=8- 99=4r 100=0
+	102=0 105=low6+ 106=low6- 107=uleb+ 108=uleb- 109=8r
+`
 
-var sparcRelocs = map[uint32]relocKind{0: {}, 1: {size: 1}, 2: {size: 2}, 3: {size: 4},
-	6: {size: 4, relative: true}, 23: {size: 4},
-	32: {size: 8}, 46: {size: 8, relative: true}, 54: {size: 8}, 55: {size: 2}, 76: {size: 4},
-	77: {size: 8}}
+// relocKinds returns the table by machine and type.
+var relocKinds = sync.OnceValue(func() map[elf.Machine]map[uint32]relocKind {
+	machines := make(map[string]elf.Machine)
+	for m := range elf.EM_LOONGARCH + 1 {
+		machines[m.String()+":"] = m
+	}
+	all := make(map[elf.Machine]map[uint32]relocKind)
+	var kinds map[uint32]relocKind
+	for word := range strings.FieldsSeq(relocTable) {
+		if m, ok := machines[word]; ok {
+			kinds = make(map[uint32]relocKind)
+			all[m] = kinds
+			continue
+		}
+		var no uint32
+		var size string
+		fmt.Sscanf(word, "%d=%s", &no, &size)
+		k := relocKind{relative: strings.HasSuffix(size, "r")}
+		switch size[len(size)-1] {
+		case '+':
+			k.op = relocAdd
+		case '-':
+			k.op = relocSub
+		}
+		switch size = strings.TrimRight(size, "r+-"); size {
+		case "low6":
+			k.size = sizeLow6
+		case "uleb":
+			k.size = sizeULEB
+		default:
+			k.size = int(size[0] - '0')
+		}
+		kinds[no] = k
+	}
+	return all
+})
 
 // relocInfo splits a relocation's word about symbol and type.
 func (f *File) relocInfo(info uint64) (sym uint64, kind uint32) {
@@ -183,7 +197,7 @@ func (k *relocKind) put(at []byte, big bool, v uint64) {
 }
 
 // CanRelocate reports whether relocations of the file's machine are known.
-func (f *File) CanRelocate() bool { return relocKinds[f.Machine] != nil }
+func (f *File) CanRelocate() bool { return relocKinds()[f.Machine] != nil }
 
 // relocated reports whether the section of an object file has relocations.
 func (f *File) relocated(s *Section) bool {
@@ -204,7 +218,7 @@ func (f *File) relocsOf(s *Section) *Section {
 // relocate applies to b, the contents of s, its relocations.
 func (f *File) relocate(s *Section, b []byte) error {
 	rs := f.relocsOf(s)
-	kinds := relocKinds[f.Machine]
+	kinds := relocKinds()[f.Machine]
 	if kinds == nil {
 		return fmt.Errorf("section %s: relocations for %v are not known", s.Name, f.Machine)
 	}

@@ -4,7 +4,7 @@ import "testing"
 
 // TestRelocKinds: each kind of relocation reads what it has written, and nothing else.
 func TestRelocKinds(t *testing.T) {
-	for machine, kinds := range relocKinds {
+	for machine, kinds := range relocKinds() {
 		for no, k := range kinds {
 			if k.size == 0 {
 				continue
