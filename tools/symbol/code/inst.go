@@ -12,7 +12,10 @@ package code
 //
 // Source: Intel SDM volume 2, chapter 2 and appendix A; AMD APM volume 3 for XOP.
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"strings"
+)
 
 // Op says what an instruction does to the flow of control.
 type Op uint8
@@ -91,56 +94,55 @@ const (
 	mapVEX  = 1 << 12 // VEX, EVEX or XOP
 )
 
-var oneByte, twoByte = opcodes()
+// The opcode maps as the manual prints them, a line for each upper half of an opcode.
+const oneByteMap = `
+mmmmbz--mmmmbz--
+mmmmbz--mmmmbz--
+mmmmbz--mmmmbz--
+mmmmbz--mmmmbz--
+................
+................
+---m....zZbB....
+bbbbbbbbbbbbbbbb
+BZ-Bmmmmmmmmmmmm
+..........-.....
+oooo....bz......
+bbbbbbbbvvvvvvvv
+BBw.--BZe.w..b-.
+mmmm---.mmmmmmmm
+bbbbbbbbrr-b....
+......mm......mm`
 
-// opcodes fills the tables of the one-byte and the 0F opcodes.
-func opcodes() (one, two [256]uint8) {
-	set := func(t *[256]uint8, flags uint8, list ...int) {
-		for _, op := range list {
-			t[op] = flags
-		}
-	}
-	span := func(t *[256]uint8, flags uint8, from, to int) {
-		for op := from; op <= to; op++ {
-			t[op] = flags
-		}
-	}
-	for op := 0; op < 0x40; op += 8 { // ADD, OR, ADC, SBB, AND, SUB, XOR, CMP
-		span(&one, hasModRM, op, op+3)
-		one[op+4], one[op+5] = imm8, immZ
-		set(&one, undefined, op+6, op+7)
-	}
-	set(&one, undefined, 0x60, 0x61, 0x62, 0x82, 0x9a, 0xc4, 0xc5, 0xce, 0xd4, 0xd5, 0xd6, 0xea)
-	set(&one, hasModRM, 0x63, 0xfe, 0xff)
-	set(&one, immZ, 0x68, 0xa9)
-	set(&one, hasModRM|immZ, 0x69, 0x81, 0xc7)
-	set(&one, imm8, 0x6a, 0xa8, 0xcd)
-	set(&one, hasModRM|imm8, 0x6b, 0x80, 0x83, 0xc0, 0xc1, 0xc6)
-	span(&one, imm8, 0x70, 0x7f)
-	span(&one, hasModRM, 0x84, 0x8f)
-	span(&one, offset, 0xa0, 0xa3)
-	span(&one, imm8, 0xb0, 0xb7)
-	span(&one, immV, 0xb8, 0xbf)
-	set(&one, imm16, 0xc2, 0xca)
-	one[0xc8] = imm16 | imm8
-	span(&one, hasModRM, 0xd0, 0xd3)
-	span(&one, hasModRM, 0xd8, 0xdf)
-	span(&one, imm8, 0xe0, 0xe7)
-	set(&one, rel32, 0xe8, 0xe9)
-	one[0xeb] = imm8
-	set(&one, hasModRM, 0xf6, 0xf7)
+const twoByteMap = `
+mmmm-.....-.-m.B
+mmmmmmmmmmmmmmmm
+mmmm----mmmmmmmm
+......-.m-m-----
+mmmmmmmmmmmmmmmm
+mmmmmmmmmmmmmmmm
+mmmmmmmmmmmmmmmm
+BBBBmmm.mm--mmmm
+rrrrrrrrrrrrrrrr
+mmmmmmmmmmmmmmmm
+...mBm--...mBmmm
+mmmmmmmmmmBmmmmm
+mmBmBBBm........
+mmmmmmmmmmmmmmmm
+mmmmmmmmmmmmmmmm
+mmmmmmmmmmmmmmmm`
 
-	span(&two, hasModRM, 0, 255)
-	set(&two, undefined, 0x04, 0x0a, 0x0c, 0x24, 0x25, 0x26, 0x27, 0x36, 0x39, 0x3b, 0x3c,
-		0x3d, 0x3e, 0x3f,
-		0x7a, 0x7b, 0xa6, 0xa7)
-	set(&two, 0, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0b, 0x0e, 0x77, 0xa0, 0xa1, 0xa2, 0xa8, 0xa9, 0xaa)
-	span(&two, 0, 0x30, 0x35)
-	two[0x37] = 0
-	span(&two, rel32, 0x80, 0x8f)
-	span(&two, 0, 0xc8, 0xcf)
-	set(&two, hasModRM|imm8, 0x0f, 0x70, 0x71, 0x72, 0x73, 0xa4, 0xac, 0xba, 0xc2, 0xc4, 0xc5, 0xc6)
-	return one, two
+// mapLetters are the letters of the maps.
+var mapLetters = map[rune]uint8{'.': 0, 'm': hasModRM, 'b': imm8, 'w': imm16, 'z': immZ, 'v': immV,
+	'o': offset, 'r': rel32, '-': undefined, 'B': hasModRM | imm8, 'Z': hasModRM | immZ,
+	'e': imm16 | imm8}
+
+var oneByte, twoByte = opcodes(oneByteMap), opcodes(twoByteMap)
+
+func opcodes(text string) (table [256]uint8) {
+	for op, letter := range strings.Join(strings.Fields(text), "") {
+		table[op] = mapLetters[letter]
+	}
+	return table
 }
 
 // Decode decodes the instruction that b begins with, as 64-bit code. It never
