@@ -11,7 +11,6 @@
 //     for which a program that calls Build must call [RunTool] first;
 //   - [TestPackages] finds what can be tested; Build makes test binaries bootable too;
 //   - [Finish] turns the linker's ELF into an image (layout.go says what it relies on);
-//   - [Pack] writes what is not loaded anew, in less room;
 //   - [Inspect] reads an image back: build ID, loaders, extent, smallest RAM.
 //
 // Nothing but the first page of the file, and of it only unused bytes and the

@@ -89,18 +89,27 @@ func GoItems() []string { return slices.Clone(goItems) }
 // GoTable reads the kernel's table of the Go runtime's layout: what is where, by the names of
 // [GoItems]. What is not known is left out. An error wraps [ErrGoTable]. Host.
 func GoTable(table []byte) (map[string]uint64, error) {
-	word := binary.LittleEndian.Uint64
-	if len(table) != 8*(goTableHead+len(goItems)) || word(table) != goTableMagic ||
-		word(table[8:]) != goTableVersion {
-		return nil, fmt.Errorf("%w (%d bytes)", ErrGoTable, len(table))
+	if err := checkGoTable(table); err != nil {
+		return nil, err
 	}
 	m := make(map[string]uint64)
 	for i, name := range goItems {
-		if v := word(table[8*(goTableHead+i):]); v != 0 && v != GoUnknown {
+		v := binary.LittleEndian.Uint64(table[8*(goTableHead+i):])
+		if v != 0 && v != GoUnknown {
 			m[name] = v
 		}
 	}
 	return m, nil
+}
+
+// checkGoTable reports whether this is the table that is known here.
+func checkGoTable(table []byte) error {
+	word := binary.LittleEndian.Uint64
+	if len(table) != 8*(goTableHead+len(goItems)) || word(table) != goTableMagic ||
+		word(table[8:]) != goTableVersion {
+		return fmt.Errorf("%w (%d bytes)", ErrGoTable, len(table))
+	}
+	return nil
 }
 
 // ErrGoTable is returned when the kernel's table of the Go runtime's layout is not
@@ -115,30 +124,18 @@ var ErrGoTable = errors.New(
 // What cannot be found stays unknown, and notes say so, one a line of text: it is no
 // error, since the image boots without. An error wraps [ErrGoTable] or [ErrNotELF].
 func FillGoTable(file []byte, symbol string) (notes []string, err error) {
-	f, err := elf.NewFile(bytes.NewReader(file))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrNotELF, err)
-	}
-	symbols, err := f.Symbols()
-	if errors.Is(err, elf.ErrNoSymbols) {
+	f, symbols, table, err := tableIn(file, symbol)
+	switch {
+	case errors.Is(err, elf.ErrNoSymbols):
 		// Without a symbol table there is no DWARF either, so nothing is lost.
 		return []string{noGoroutines + "it has no symbol table; build without -ldflags=-s"}, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrNotELF, err)
-	}
-	i := slices.IndexFunc(symbols, func(s elf.Symbol) bool { return s.Name == symbol })
-	if i < 0 {
-		return nil, nil
-	}
-	table, err := bytesOf(f, file, symbols[i])
-	if err != nil {
+	case errors.Is(err, errNotInFile):
+		return nil, fmt.Errorf("%w (%w)", ErrGoTable, err)
+	case err != nil || table == nil:
 		return nil, err
 	}
-	word := binary.LittleEndian.Uint64
-	if len(table) != 8*(goTableHead+len(goItems)) || word(table) != goTableMagic ||
-		word(table[8:]) != goTableVersion {
-		return nil, fmt.Errorf("%w (%d bytes)", ErrGoTable, len(table))
+	if err := checkGoTable(table); err != nil {
+		return nil, err
 	}
 	found, err := goLayout(f, symbols)
 	if err != nil {
@@ -186,16 +183,31 @@ const testedGo = "1.25 to 1.27"
 // noGoroutines begins the note about an image whose table stays empty.
 const noGoroutines = "traces of goroutines will be cut short, and the image will not be able to list them: "
 
-// bytesOf returns the bytes of a symbol in file, which they are part of.
-func bytesOf(f *elf.File, file []byte, s elf.Symbol) ([]byte, error) {
+var errNotInFile = errors.New("it is not in the file")
+
+// tableIn finds the symbol of one of the kernel's tables in an ELF file. It returns the symbols of
+// the file, and the bytes of it that are the table: nil if there is none. An error wraps
+// [ErrNotELF], [elf.ErrNoSymbols] or errNotInFile.
+func tableIn(file []byte, name string) (f *elf.File, all []elf.Symbol, table []byte, err error) {
+	if f, err = elf.NewFile(bytes.NewReader(file)); err == nil {
+		all, err = f.Symbols()
+	}
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("%w: %w", ErrNotELF, err)
+	}
+	i := slices.IndexFunc(all, func(s elf.Symbol) bool { return s.Name == name })
+	if i < 0 {
+		return f, all, nil, nil
+	}
+	s := &all[i]
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_LOAD && s.Value >= p.Vaddr && s.Value-p.Vaddr <= p.Filesz &&
 			s.Size <= p.Filesz-(s.Value-p.Vaddr) {
 			off := p.Off + s.Value - p.Vaddr
 			if off+s.Size <= uint64(len(file)) && off+s.Size >= off {
-				return file[off : off+s.Size], nil
+				return f, all, file[off : off+s.Size], nil
 			}
 		}
 	}
-	return nil, fmt.Errorf("%w (it is not in the file)", ErrGoTable)
+	return nil, nil, nil, errNotInFile
 }

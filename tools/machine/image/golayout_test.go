@@ -56,21 +56,9 @@ func linkTable(t *testing.T, words, ldflags string) []byte {
 // goTable returns the items of the table in file.
 func goTable(t *testing.T, file []byte) []uint64 {
 	t.Helper()
-	f, err := elf.NewFile(bytes.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	symbols, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := slices.IndexFunc(symbols, func(s elf.Symbol) bool { return s.Name == "main.table" })
-	if i < 0 {
-		t.Fatal("the program has no symbol main.table")
-	}
-	b, err := bytesOf(f, file, symbols[i])
-	if err != nil {
-		t.Fatal(err)
+	_, _, b, err := tableIn(file, "main.table")
+	if err != nil || b == nil {
+		t.Fatalf("the program has no symbol main.table (%v)", err)
 	}
 	v := make([]uint64, len(b)/8)
 	if err := binary.Read(bytes.NewReader(b), binary.LittleEndian, v); err != nil {

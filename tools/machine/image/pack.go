@@ -19,11 +19,9 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// Pack returns a copy of an image in which what is not loaded takes less room. What is loaded
-// stays as it is. An error wraps [ErrNotELF] or [ErrLayout].
-func Pack(file []byte) ([]byte, error) { return pack(file, func(string) bool { return false }) }
-
-// pack is Pack without the sections that drops says of by their names.
+// pack returns a copy of an image in which what is not loaded takes less room, without the
+// sections that drops says of by their names. What is loaded stays as it is. An error wraps
+// [ErrNotELF] or [ErrLayout].
 func pack(file []byte, drops func(name string) bool) ([]byte, error) {
 	l, err := parse(file)
 	if err != nil {

@@ -80,24 +80,14 @@ var ErrStackTable = errors.New(
 // the kernel then has limits that are less tight. An error wraps [ErrStackTable],
 // [ErrKernelFlags] or [ErrNotELF].
 func FillStackTable(file []byte, name string) error {
-	f, err := elf.NewFile(bytes.NewReader(file))
-	if err != nil {
-		return fmt.Errorf("%w: %v", ErrNotELF, err)
-	}
-	symbols, err := f.Symbols()
-	if errors.Is(err, elf.ErrNoSymbols) {
+	_, _, table, err := tableIn(file, name)
+	switch {
+	case errors.Is(err, errNotInFile):
+		return fmt.Errorf("%w (%w)", ErrStackTable, err)
+	case errors.Is(err, elf.ErrNoSymbols) || err == nil && table == nil:
 		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %v", ErrNotELF, err)
-	}
-	i := slices.IndexFunc(symbols, func(s elf.Symbol) bool { return s.Name == name })
-	if i < 0 {
-		return nil
-	}
-	table, err := bytesOf(f, file, symbols[i])
-	if err != nil {
-		return fmt.Errorf("%w (it is not in the file)", ErrStackTable)
+	case err != nil:
+		return err
 	}
 	names, _ := stacks.KernelStacks()
 	word := binary.LittleEndian.Uint64
