@@ -57,8 +57,7 @@ const orderOfErrors = "two things are wrong, of which another is said"
 var fileExceptions = []*exception{
 	// Two things are wrong.
 	{pattern: `^(linkat .* 999 '|linkat 999 ' |rename(at|at2)? .*(999|'f/none)|link '|symlink ' nil|mknod (nil|') ).*: -\d+ / -(2|9|14)$`, why: orderOfErrors},
-	{pattern: `^(p(read|write)64|p(read|write)v2?|ftruncate) (@path|999|-1) .*-.*: -22 / -9$`, why: orderOfErrors},
-	{pattern: `^preadv2 @(ep|dir|sub) .*: -\d+ / -(21|95)$`, why: orderOfErrors},
+	{pattern: `^(p(read|write)64|p(read|write)v|ftruncate) (@path|999|-1) .*-.*: -22 / -9$`, why: orderOfErrors},
 	{pattern: `^(bind|sendto) .*: -22 / -97$`, why: orderOfErrors},
 	{pattern: `^read @ev hole 200: -11 / -14$`, why: orderOfErrors},
 	// What is not there says so.
@@ -72,7 +71,7 @@ var fileExceptions = []*exception{
 	// It is otherwise, and no harm is done.
 	{pattern: `^newfstatat \S+ nil buf EMPTY: `, why: "Linux allows no name since 6.11", depends: true},
 	{pattern: `^(ftruncate @rw 2\^62: 0|copy_file_range .*\{2\^62\}.*) .* / -27$`, why: "a file has 2^48 bytes at most: EFBIG"},
-	{pattern: `^(readv @ev \{buf 3 buf2 5\} 2|preadv2 @ev .* -1 0 \d): 8 .* / -22$`, why: "the value of an event counter goes into one part"},
+	{pattern: `^readv @ev \{buf 3 buf2 5\} 2: 8 .* / -22$`, why: "the value of an event counter goes into one part"},
 	{pattern: `^(readv @ep|writev @(ep|tcp|lis|udp)) \S+( \S+){3} 0: |^(readv|writev) @\S+ \{.*\} 0: `, why: "no parts to move: some files of Linux see an error first"},
 	{pattern: `^f(get|list)xattr @(ua|da|tcp|lis|udp) .*: -?2[12] .*/ `, why: "sockets have no attributes"},
 	{pattern: `^f(get|set|remove)xattr @e[vp] .*: -(13|95) / `, why: "whose files without a name are", depends: true},

@@ -11,7 +11,7 @@ import (
 // descriptorsOnLinux holds what Linux says to the program, from `make test-calls`.
 const descriptorsOnLinux = "testdata/calls/descriptors/linux.txt"
 
-// TestDescriptors: memfd, timerfd, signalfd, pidfd, splice, copy_file_range, statx, openat2 and
+// TestDescriptors: timerfd, pidfd, splice, copy_file_range, statx, openat2 and
 // the like do as on Linux, line by line.
 func TestDescriptors(t *testing.T) {
 	t.Parallel()

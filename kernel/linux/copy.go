@@ -11,7 +11,7 @@ import (
 )
 
 // Bytes that go from one open file to another without passing through the program: sendfile,
-// copy_file_range, splice, tee and vmsplice. A call waits, if it may, for the first bytes and for
+// copy_file_range and splice. A call waits, if it may, for the first bytes and for
 // room for them, and then moves what it can. It cannot wait in the middle, because a call that has
 // waited starts over and would repeat what it has done.
 
@@ -239,30 +239,17 @@ func sysCopyFileRange(c *call) int64 {
 	return passed(out, atOut, to, moved)
 }
 
-// twoEnds returns the files of splice and tee.
-func (c *call) twoEnds(in, out, n, flags uintptr) (from, to *file, errno int64) {
-	from, to = get(in), get(out)
-	switch {
-	case flags&^spliceFlags != 0:
-		return nil, nil, -eINVAL
-	case n == 0:
-		return nil, nil, 0
-	case from == nil || to == nil || (from.flags|to.flags)&oPath != 0:
-		return nil, nil, -eBADF
-	}
-	return from, to, 0
-}
-
 func sysSplice(c *call) int64 {
 	atIn, atOut, n, flags := c.pointer(1), c.pointer(3), c.size(4), c.flags(5)
-	if n == 0 {
+	in, out := get(c.fd(0)), get(c.fd(2))
+	switch {
+	case n == 0:
 		return 0
-	}
-	in, out, errno := c.twoEnds(c.fd(0), c.fd(2), n, flags)
-	if in == nil {
-		return errno
-	}
-	if in.isPipe() && atIn != 0 || out.isPipe() && atOut != 0 {
+	case flags&^spliceFlags != 0:
+		return -eINVAL
+	case in == nil || out == nil || (in.flags|out.flags)&oPath != 0:
+		return -eBADF
+	case in.isPipe() && atIn != 0, out.isPipe() && atOut != 0:
 		return -eSPIPE
 	}
 	from, e1 := offsetAt(in, atIn)
@@ -339,68 +326,4 @@ func (c *call) spliceSocket(in, out *file, n uintptr, wait bool) int64 {
 	}
 	p.changed(out.obj)
 	return done
-}
-
-// sysTee copies the contents of a pipe to another, and leaves them in the first one.
-func sysTee(c *call) int64 {
-	n, flags := c.size(2), c.flags(3)
-	in, out, errno := c.twoEnds(c.fd(0), c.fd(1), n, flags)
-	if in == nil {
-		return errno
-	}
-	switch {
-	case in.flags&oAccess == oWronly || out.flags&oAccess == 0:
-		return -eBADF
-	case !in.isPipe() || !out.isPipe() || in.obj == out.obj:
-		return -eINVAL
-	}
-	wait := flags&spliceNonblock == 0 && (in.flags|out.flags)&oNonblock == 0
-	if _, have, errno := c.bytesOf(in, 0, wait); have == 0 {
-		return errno
-	}
-	if errno := c.pipeRoom(out, wait); errno != 0 {
-		return errno
-	}
-	p, q := &pipes[in.obj], &pipes[out.obj]
-	n = min(n, p.n)
-	done := uintptr(0)
-	for done < n {
-		addr, have := p.at(done)
-		part, errno := q.add(addr, min(have, n-done), true)
-		if part == 0 {
-			if done == 0 {
-				return errno
-			}
-			break
-		}
-		done += part
-	}
-	q.changed(out.obj)
-	return int64(done)
-}
-
-// sysVmsplice is readv or writev for a pipe.
-func sysVmsplice(c *call) int64 {
-	flags := c.flags(3)
-	if flags&^spliceFlags != 0 {
-		return -eINVAL
-	}
-	f := get(c.fd(0))
-	switch {
-	case f == nil || f.flags&oPath != 0:
-		return -eBADF
-	case c.word(2) > maxParts:
-		return -eINVAL
-	case c.args[2] == 0:
-		return 0
-	case !f.isPipe():
-		return -eBADF
-	}
-	was := f.flags
-	if flags&spliceNonblock != 0 {
-		f.flags |= oNonblock // until the end of this call, which then does not wait
-	}
-	n := c.vector(f, f.kind == pipeWrite, false, 0)
-	f.flags = was
-	return n
 }

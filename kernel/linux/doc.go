@@ -18,7 +18,6 @@
 //	file.go            reading and writing
 //	extent.go          the other calls on descriptors: offsets, sizes, what a disk would do
 //	membarrier.go      ordering the memory accesses of all CPUs
-//	memfd.go           files without a name, and their seals
 //	copy.go            bytes from one file to another
 //	path.go            calls on names of files
 //	attribute.go       rights, owners, sizes and times of files
@@ -27,7 +26,6 @@
 //	share.go           files of the host, which are fetched on demand
 //	pipe.go            pipes and event counters
 //	timerfd.go         timers that a descriptor counts
-//	signalfd.go        signals that a descriptor reads
 //	pidfd.go           descriptors of the program itself
 //	epoll.go           waiting for many descriptors
 //	select.go          the same, with sets of bits
@@ -42,7 +40,6 @@
 //	proctext.go        the bytes of their files
 //	proctask.go        the files of the process and its threads
 //	procmachine.go     the files of the machine
-//	procnet.go         the tables of sockets
 //	inotify.go         watching files
 //	unknown.go         calls without an answer, and the kernel's own
 //	record.go          /dev/record, by which a program sends a record

@@ -52,12 +52,8 @@ func sysFtruncate(c *call, f *file) int64 {
 
 // setSize sets the length of a file, if that is allowed.
 func setSize(id vfs.ID, size int64) int64 {
-	have, seals := vfs.Size(id), vfs.Seals(id)
-	if e := grow(have, size); e != 0 {
+	if e := grow(vfs.Size(id), size); e != 0 {
 		return e
-	}
-	if size < have && seals&sealShrink != 0 || size > have && seals&sealGrow != 0 {
-		return -ePERM
 	}
 	return -int64(vfs.SetSize(id, size, clock.Wall()))
 }
@@ -83,19 +79,14 @@ func sysFallocate(c *call, f *file) int64 {
 	case off+n < 0 || off+n > vfs.SizeMax:
 		return -eFBIG
 	}
-	size, seals := vfs.Size(f.node), vfs.Seals(f.node)
 	if mode&punchHole != 0 {
-		if seals&(sealWrite|sealFutureWrite) != 0 {
-			return -ePERM
-		}
 		return -int64(vfs.Punch(f.node, off, off+n, clock.Wall()))
 	}
+	size := vfs.Size(f.node)
 	if e := grow(size, off+n); e != 0 {
 		return e
 	}
 	switch {
-	case seals&sealGrow != 0 && off+n > size:
-		return -ePERM
 	case vfs.Lacks(f.node, off, off+n) > vfs.FreeFrames():
 		return -eNOSPC
 	case mode&keepSize != 0:

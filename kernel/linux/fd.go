@@ -261,8 +261,6 @@ func sysFcntl(c *call, f *file) int64 {
 		dupFDCloexec = 1030
 		setPipeSize  = 1031
 		getPipeSize  = 1032
-		addSeals     = 1033
-		getSeals     = 1034
 	)
 	op := c.op(1)
 	if f.flags&oPath != 0 && op != dupFD && op != dupFDCloexec && op != getFD && op != setFD &&
@@ -314,8 +312,6 @@ func sysFcntl(c *call, f *file) int64 {
 			return -ePERM // as on Linux, for more than /proc/sys/fs/pipe-max-size
 		}
 		return pipeSize
-	case addSeals, getSeals:
-		return c.seal(f, op == addSeals)
 	}
 	return -eINVAL
 }

@@ -61,16 +61,8 @@ func sysWrite(c *call, f *file) int64  { return c.move(f, true, false) }
 func sysPread(c *call, f *file) int64  { return c.move(f, false, true) }
 func sysPwrite(c *call, f *file) int64 { return c.move(f, true, true) }
 
-// Flags of the readv family.
-const (
-	rwNoWait   = 0x08
-	rwAppend   = 0x10
-	rwNoAppend = 0x20
-	rwFlags    = 0x3f // the others concern a disk
-)
-
 // vector makes a call of the readv family, with one transfer for each part.
-func (c *call) vector(f *file, write, positioned bool, flags uintptr) int64 {
+func (c *call) vector(f *file, write, positioned bool) int64 {
 	vec, count := c.pointer(1), uintptr(c.uint(2))
 	switch {
 	case positioned && c.int64(3) < 0:
@@ -80,12 +72,6 @@ func (c *call) vector(f *file, write, positioned bool, flags uintptr) int64 {
 	case write && f.flags&oAccess == 0, !write && f.flags&oAccess == oWronly:
 		return -eBADF
 	case count > maxParts:
-		return -eINVAL
-	case flags&^rwFlags != 0 || flags&rwNoWait != 0 && f.kind != socketFile && !f.isPipe():
-		return -eOPNOTSUPP
-	case flags&(rwAppend|rwNoAppend) != 0 && f.kind == node && vfs.Writable(f.node): // its write waits
-		return -eOPNOTSUPP
-	case flags&rwAppend != 0 && flags&rwNoAppend != 0:
 		return -eINVAL
 	}
 	if f.isSocket() {
@@ -211,10 +197,6 @@ func (c *call) end(id vfs.ID, n uintptr) int64 {
 // off. A file of the host takes only the program's bytes: other callers get an error that tells
 // them to write those.
 func (c *call) writeNode(id vfs.ID, from, n uintptr, off int64, own bool) int64 {
-	seals := vfs.Seals(id)
-	if seals&(sealWrite|sealFutureWrite) != 0 && n > 0 {
-		return -ePERM
-	}
 	if l := limits[limitSize].soft; n > 0 && l != unlimited {
 		if uint64(off) >= l {
 			return tooLong()
@@ -237,12 +219,6 @@ func (c *call) writeNode(id vfs.ID, from, n uintptr, off int64, own bool) int64 
 			break
 		}
 		part := min(left, uintptr(room))
-		if seals&sealGrow != 0 && off+int64(part) > vfs.Size(id) {
-			if left == n {
-				return -ePERM
-			}
-			break
-		}
 		if !copyFrom(addr, from, part, own) {
 			if left == n {
 				return -eFAULT
@@ -308,26 +284,7 @@ func outByte(a uintptr, v uint8) bool { return copyOut(a, addressOf(&v), 1) }
 
 func outShort(a uintptr, v uint16) bool { return copyOut(a, addressOf(&v), 2) }
 
-// vectorWith is vector for the calls with flags, for which offset -1 means the file's own.
-func (c *call) vectorWith(f *file, write bool) int64 {
-	flags, was := c.flags(5), f.flags
-	// A call that waits uses none of these flags, so f is restored before another call sees it.
-	switch {
-	case flags&rwNoWait != 0:
-		f.flags |= oNonblock
-	case flags&rwAppend != 0:
-		f.flags |= oAppend
-	case flags&rwNoAppend != 0:
-		f.flags &^= oAppend
-	}
-	n := c.vector(f, write, c.int64(3) != -1, flags)
-	f.flags = was
-	return n
-}
-
-func sysReadv(c *call, f *file) int64    { return c.vector(f, false, false, 0) }
-func sysWritev(c *call, f *file) int64   { return c.vector(f, true, false, 0) }
-func sysPreadv(c *call, f *file) int64   { return c.vector(f, false, true, 0) }
-func sysPwritev(c *call, f *file) int64  { return c.vector(f, true, true, 0) }
-func sysPreadv2(c *call, f *file) int64  { return c.vectorWith(f, false) }
-func sysPwritev2(c *call, f *file) int64 { return c.vectorWith(f, true) }
+func sysReadv(c *call, f *file) int64   { return c.vector(f, false, false) }
+func sysWritev(c *call, f *file) int64  { return c.vector(f, true, false) }
+func sysPreadv(c *call, f *file) int64  { return c.vector(f, false, true) }
+func sysPwritev(c *call, f *file) int64 { return c.vector(f, true, true) }

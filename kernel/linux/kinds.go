@@ -5,7 +5,6 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/dev/nic"
 	"github.com/zeroframe/zeroframe/kernel/observe/handle"
 	"github.com/zeroframe/zeroframe/kernel/parts"
-	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/kernel/tty"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
@@ -29,7 +28,6 @@ const (
 	socketFile // obj: the socket
 	watcher    // obj: the group of watches
 	timerFile  // obj: the timer
-	signalFile // obj: the set of signals
 	ourProcess // the program itself
 	zeroDevice // other nodes in /dev, from here on
 	fullDevice
@@ -133,7 +131,6 @@ var kinds = [numKinds]struct {
 	socketFile:   {0, vfs.S_IFSOCK | 0o777, "socket:["},
 	watcher:      {0, 0o600, "anon_inode:inotify"},
 	timerFile:    {still, 0o600, "anon_inode:[timerfd]"},
-	signalFile:   {still, 0o600, "anon_inode:[signalfd]"},
 	ourProcess:   {0, 0o600, "anon_inode:[pidfd]"},
 	zeroDevice:   {traits: named | placed | still | always},
 	fullDevice:   {traits: named | placed | still | always},
@@ -185,7 +182,6 @@ var reads = [numKinds]transferOp{
 	socketFile:   readSocket,
 	watcher:      readEvents,
 	timerFile:    readTimer,
-	signalFile:   readSignals,
 	zeroDevice:   readZeros,
 	fullDevice:   readZeros,
 	randomDevice: readRandom,
@@ -252,7 +248,6 @@ var states = [numKinds]func(f *file) uint32{
 	socketFile: socketState,
 	watcher:    watcherState,
 	timerFile:  timerState,
-	signalFile: signalState,
 	ourProcess: processState,
 	ttyDevice:  terminalState,
 	cardDevice: cardState,
@@ -295,10 +290,6 @@ func watcherState(f *file) uint32 {
 	_, _, _, _, ok := vfs.Event(int(f.obj))
 	return when(ok, epollIn)
 }
-func signalState(f *file) uint32 {
-	t := thread.Current()
-	return when(t != nil && f.readable(t) != 0, epollIn)
-}
 
 // closes are the functions that run when the last descriptor of a file is closed. (end calls that
 // of sockets directly, for the same reason.) Never written.
@@ -311,7 +302,6 @@ var closes = [numKinds]func(f *file){
 	epoll:        closeEpoll,
 	watcher:      closeWatcher,
 	timerFile:    closeTimer,
-	signalFile:   closeSignals,
 	cardDevice:   closeCard,
 	recordDevice: closeRecord,
 	masterEnd:    closePair,
@@ -343,7 +333,6 @@ func closeNode(f *file) {
 
 func closeCounter(f *file) { counters[f.obj].used = false }
 func closeWatcher(f *file) { vfs.EndGroup(int(f.obj)) }
-func closeSignals(f *file) { signalSets[f.obj] = 0 }
 func closeTimer(f *file) {
 	timers[f.obj].set(0)
 	timers[f.obj] = timer{}

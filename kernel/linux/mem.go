@@ -104,10 +104,6 @@ func mappable(f *file, size, off uintptr, prot mem.Prot, flags uintptr) int64 {
 	if !regular {
 		return -eNODEV
 	}
-	if prot&mem.ProtWrite != 0 && flags&mapType != typePrivate &&
-		vfs.Seals(f.node)&(sealWrite|sealFutureWrite) != 0 {
-		return -ePERM
-	}
 	return 0
 }
 
@@ -116,8 +112,7 @@ func mapFile(f *file, addr, size uintptr, prot mem.Prot, fixed, keep bool, off u
 	private bool) int64 {
 	id := f.node
 	begins := !mem.IsMapped(int32(id))
-	mayWrite := f.flags&oAccess == oRdwr && !vfs.Writable(id) &&
-		vfs.Seals(id)&(sealWrite|sealFutureWrite) == 0
+	mayWrite := f.flags&oAccess == oRdwr && !vfs.Writable(id)
 	at, e := mem.MapFile(addr, size, prot, fixed, keep, int32(id), off/pageSize, private, mayWrite)
 	if begins && mem.IsMapped(int32(id)) {
 		vfs.RetainMapped(id)

@@ -65,19 +65,6 @@ func sysPidfdSendSignal(c *call) int64 {
 	return 0
 }
 
-func sysPidfdGetfd(c *call) int64 {
-	if c.flags(2) != 0 {
-		return -eINVAL
-	}
-	if errno := process(c.fd(0)); errno != 0 {
-		return errno
-	}
-	if get(c.fd(1)) == nil {
-		return -eBADF
-	}
-	return newFD(int(fds[c.fd(1)])-1, 0, oCloexec)
-}
-
 // sysWaitid fails, because there are no children.
 func sysWaitid(c *call) int64 {
 	const (

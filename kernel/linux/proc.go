@@ -16,16 +16,15 @@ import (
 
 // The kinds of made-up nodes: vfs.Made returns them, with a number.
 const (
-	_           uint16 = iota
-	madeRoot           // /proc or /sys
-	madeDir            // a directory below
-	madeFDs            // of links, one for each descriptor
-	madeFDInfos        // of files, one for each descriptor
-	madeTasks          // of directories, one for each thread
-	madeTask           // the number: the thread
-	madeFD             // the number: the descriptor
-	madeCwd            // the working directory
-	madeFile           // plus the row's number, a file of procRows
+	_         uint16 = iota
+	madeRoot         // /proc or /sys
+	madeDir          // a directory below
+	madeFDs          // of links, one for each descriptor
+	madeTasks        // of directories, one for each thread
+	madeTask         // the number: the thread
+	madeFD           // the number: the descriptor
+	madeCwd          // the working directory
+	madeFile         // plus the row's number, a file of procRows
 )
 
 const (
@@ -47,33 +46,23 @@ type procRow struct {
 const _ = -uint(thread.MaxThreads ^ 2000)
 const _ = -uint(maxFDs ^ 2048)
 
-const (
-	fdInfoRow = 0 // the file of a descriptor
-	taskRows  = 3 // the contents of a thread's directory, from row 1 on
-)
+// taskRows is the number of rows at the beginning that are also the files of a thread.
+const taskRows = 3
 
 // Never written.
 var procRows = [...]procRow{
-	fdInfoRow: {put: putFDInfo},
 	{"/proc/1/comm", fileMode, 0, putComm},
 	{"/proc/1/stat", fileMode, 0, putStat},
 	{"/proc/1/status", fileMode, 0, putStatus},
 	{"/proc/1/fd", vfs.S_IFDIR | 0o500, madeFDs, nil},
-	{"/proc/1/fdinfo", dirMode, madeFDInfos, nil},
 	{"/proc/1/task", dirMode, madeTasks, nil},
 	{"/proc/1/cwd", linkMode, madeCwd, nil},
 	{"/proc/1/cmdline", fileMode, 0, putArguments},
 	{"/proc/1/environ", vfs.S_IFREG | 0o400, 0, putEnvironment},
 	{"/proc/1/limits", fileMode, 0, putLimits},
 	{"/proc/1/maps", fileMode, 0, putMaps},
-	{"/proc/1/smaps", fileMode, 0, putSmaps},
 	{"/proc/1/mountinfo", fileMode, 0, putMountInfo},
 	{"/proc/1/mounts", fileMode, 0, putMounts},
-	{"/proc/1/net/tcp", fileMode, 0, putTCP},
-	{"/proc/1/net/tcp6", fileMode, 0, putTCP6},
-	{"/proc/1/net/udp", fileMode, 0, putUDP},
-	{"/proc/1/net/udp6", fileMode, 0, putUDP6},
-	{"/proc/1/net/unix", fileMode, 0, putLocalSockets},
 	{"/proc/1/statm", fileMode, 0, putSizes},
 	{"/proc/cmdline", fileMode, 0, putCommandLine},
 	{"/proc/cpuinfo", fileMode, 0, putCPUs},
@@ -207,7 +196,7 @@ unknown
 `
 
 // The nodes whose entries or targets change; 0 until they are made. Under the kernel lock.
-var fdDir, fdInfoDir, taskDir, cwdLink vfs.ID
+var fdDir, taskDir, cwdLink vfs.ID
 
 // BeginProc marks the existing directories /proc and /sys as made up. Early context.
 func BeginProc() {
@@ -226,13 +215,13 @@ func bringUp(dir vfs.ID) {
 	switch made, of := vfs.Made(dir); made {
 	case madeRoot:
 		makeRows(vfs.SystemOf(dir))
-	case madeFDs, madeFDInfos:
-		bringUpFDs(dir, made)
+	case madeFDs:
+		bringUpFDs(dir)
 	case madeTasks:
 		bringUpTasks(dir)
 	case madeTask:
 		n := procName("/proc/1/task/", uint64(of))
-		for i := uint16(fdInfoRow + 1); i <= taskRows; i++ {
+		for i := range uint16(taskRows) {
 			file := procRows[i].path[len("/proc/1"):]
 			vfs.Make(procNameWith(n, file), fileMode, madeFile+i, of, clock.Wall())
 		}
@@ -259,7 +248,7 @@ func makeRows(system uint8) {
 	percpu.AssertLocked()
 	now := clock.Wall()
 	makeTexts(system, now)
-	for i := fdInfoRow + 1; i < len(procRows); i++ {
+	for i := range procRows {
 		r := &procRows[i]
 		if !isOf(r.path, system) {
 			continue
@@ -276,8 +265,6 @@ func makeRows(system uint8) {
 		switch made {
 		case madeFDs:
 			fdDir = id
-		case madeFDInfos:
-			fdInfoDir = id
 		case madeTasks:
 			taskDir = id
 		case madeCwd:
@@ -324,7 +311,6 @@ func makeTexts(system uint8, now int64) {
 func fdsChanged() {
 	if fdDir != 0 {
 		vfs.Stale(fdDir)
-		vfs.Stale(fdInfoDir)
 	}
 }
 
@@ -336,12 +322,8 @@ func tasksChanged() {
 }
 
 // bringUpFDs gives a directory an entry for each descriptor.
-func bringUpFDs(dir vfs.ID, made uint16) {
+func bringUpFDs(dir vfs.ID) {
 	percpu.AssertLocked()
-	prefix, kind, mode := "/proc/1/fd/", uint16(madeFD), uint32(vfs.S_IFLNK)
-	if made == madeFDInfos {
-		prefix, kind, mode = "/proc/1/fdinfo/", madeFile+fdInfoRow, fileMode
-	}
 	now := clock.Wall()
 	for cookie := uint64(2); ; {
 		name, id, _, next, ok := vfs.ReadDir(dir, cookie)
@@ -350,7 +332,7 @@ func bringUpFDs(dir vfs.ID, made uint16) {
 		}
 		cookie = next
 		_, fd := vfs.Made(id)
-		if f := get(uintptr(fd)); f == nil || kind == madeFD && vfs.Mode(id) != mode|linkRights(f) {
+		if f := get(uintptr(fd)); f == nil || vfs.Mode(id) != linkRights(f) {
 			vfs.Unmake(dir, name, now)
 		}
 	}
@@ -359,32 +341,26 @@ func bringUpFDs(dir vfs.ID, made uint16) {
 		if f == nil {
 			continue
 		}
-		path := procPath[:procName(prefix, uint64(fd))]
+		path := procPath[:procName("/proc/1/fd/", uint64(fd))]
 		id, e := vfs.Walk(vfs.Root, path, false)
 		if e != 0 {
-			m := mode
-			if kind == madeFD {
-				m |= linkRights(f)
-			}
-			if id, e = vfs.Make(path, m, kind, int32(fd), now); e != 0 {
+			if id, e = vfs.Make(path, linkRights(f), madeFD, int32(fd), now); e != 0 {
 				return
 			}
 		}
-		if kind == madeFD {
-			vfs.Lead(id, nodeOf(f))
-		}
+		vfs.Lead(id, nodeOf(f))
 	}
 }
 
-// linkRights returns the rights of an open file's link.
+// linkRights returns the mode of an open file's link.
 func linkRights(f *file) uint32 {
 	switch {
 	case f.flags&oAccess == oWronly:
-		return 0o300
+		return vfs.S_IFLNK | 0o300
 	case f.flags&oAccess == oRdwr:
-		return 0o700
+		return vfs.S_IFLNK | 0o700
 	}
-	return 0o500
+	return vfs.S_IFLNK | 0o500
 }
 
 // nodeOf returns the tree's node of an open file, or 0 if it has none.
@@ -436,7 +412,7 @@ func procName(prefix string, number uint64) int {
 	percpu.AssertLocked()
 	n := len(procNameWith(0, prefix))
 	var b [maxDigits]byte
-	at := digits(&b, number, 10, lower)
+	at := digits(&b, number, 10)
 	return len(procNameWith(n, unsafe.String(&b[at], len(b)-at)))
 }
 
@@ -552,18 +528,13 @@ func SetExecutable(name []byte) (short [16]byte) {
 const maxDigits = 24
 
 // digits writes v in a base, right-aligned, and returns the index of the first digit.
-func digits(b *[maxDigits]byte, v, base uint64, letters string) int {
+func digits(b *[maxDigits]byte, v, base uint64) int {
 	i := len(b)
 	for {
 		i--
-		b[i] = letters[v%base]
+		b[i] = "0123456789abcdef"[v%base]
 		if v /= base; v == 0 {
 			return i
 		}
 	}
 }
-
-const (
-	lower = "0123456789abcdef"
-	upper = "0123456789ABCDEF"
-)

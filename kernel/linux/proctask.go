@@ -154,14 +154,14 @@ func putStatus(tid int32) {
 	putf("CapInh:\t%16x\nCapPrm:\t%16x\nCapEff:\t%16x\nCapBnd:\t%16x\nCapAmb:\t%16x\n", 0,
 		capabilities, capabilities, capabilities, 0)
 	put("NoNewPrivs:\t0\nSeccomp:\t0\nCpus_allowed:\t")
-	putDigits(allCPUs(), 16, int(numCPUs()+3)/4, '0', lower)
+	putDigits(allCPUs(), 16, int(numCPUs()+3)/4, '0')
 	put("\nCpus_allowed_list:\t")
 	putCPUList(0)
 	put("Mems_allowed:\t1\nMems_allowed_list:\t0\nvoluntary_ctxt_switches:\t0\nnonvoluntary_ctxt_switches:\t0\n")
 }
 
-// putImageMaps is putMapsWith for the image.
-func putImageMaps(sizes bool) {
+// putImageMaps is putMaps for the image.
+func putImageMaps() {
 	for i := 0; ; i++ {
 		s, ok := mem.ImageSegment(i)
 		if !ok {
@@ -179,23 +179,17 @@ func putImageMaps(sizes bool) {
 		putTo(mapsColumn)
 		putPath(executable[:executableLen], false)
 		put("\n")
-		if sizes {
-			size := (s.Hi - s.Lo + pageSize - 1) &^ (pageSize - 1)
-			putSizesOf(size, size, right, true)
-		}
 	}
 }
 
-func putMaps(int32)  { putMapsWith(false) } // proc_pid_maps(5)
-func putSmaps(int32) { putMapsWith(true) }  // proc_pid_smaps(5)
-
-func putMapsWith(sizes bool) {
+// putMaps writes proc_pid_maps(5).
+func putMaps(int32) {
 	image := false // the image has been written
 	for i := 0; ; i++ {
 		a, ok := mem.AreaAt(i)
 		if !image && (!ok || a.Lo >= mem.SpaceLo()) {
 			image = true
-			putImageMaps(sizes)
+			putImageMaps()
 		}
 		if !ok {
 			break
@@ -211,42 +205,7 @@ func putMapsWith(sizes bool) {
 			put("[stack]")
 		}
 		put("\n")
-		if sizes {
-			putSizesOf(a.Hi-a.Lo, residentOf(a.Lo, a.Hi, a.Prot), a.Prot, a.File != 0)
-		}
 	}
-}
-
-// residentOf returns the number of bytes of an area that are in RAM.
-func residentOf(lo, hi uintptr, prot mem.Prot) (n uintptr) {
-	for at := lo; at < hi && prot != 0; at += pageSize {
-		if mem.InRAM(at) || inRAM(mem.FileAt(at)) {
-			n += pageSize
-		}
-	}
-	return n
-}
-
-// putSizesOf writes the lines of smaps that follow the line of a mapping.
-func putSizesOf(size, resident uintptr, prot mem.Prot, ofFile bool) {
-	in, clean, dirty, anonymous := uint64(resident)/1024, uint64(resident)/1024, uint64(0), uint64(0)
-	if prot&mem.ProtWrite != 0 {
-		clean, dirty = 0, in
-	}
-	if !ofFile {
-		anonymous = in
-	}
-	putf("Size:%kKernelPageSize:%kMMUPageSize:%kRss:%kPss:%kPss_Dirty:%kShared_Clean:%kShared_Dirty:%k"+
-		"Private_Clean:%kPrivate_Dirty:%kReferenced:%kAnonymous:%kSwap:%kSwapPss:%kLocked:%kVmFlags: ",
-		uint64(size)/1024, pageSize/1024, pageSize/1024, in, in, dirty, 0, 0, clean, dirty, in,
-		anonymous, 0, 0, 0)
-	const flags = "rd wr ex "
-	for i := range 3 {
-		if prot>>uint(i)&1 != 0 {
-			put(flags[3*i : 3*i+3])
-		}
-	}
-	put("\n")
 }
 
 const (
@@ -305,25 +264,6 @@ func putLimit(v uint64) {
 		return
 	}
 	putf("%d", v)
-}
-
-// putFDInfo writes proc_pid_fdinfo(5).
-func putFDInfo(fd int32) {
-	f := get(uintptr(fd))
-	if f == nil {
-		return
-	}
-	off := f.off
-	if f.kind != node {
-		off = 0
-	}
-	i := infoOf(f)
-	flags := f.flags | oLarge
-	if cloexec[fd] {
-		flags |= oCloexec
-	}
-	putf("pos:\t%d\nflags:\t%o\nmnt_id:\t%d\nino:\t%d\n", uint64(off), uint64(flags),
-		deviceOf(i.System, 0), i.Ino)
 }
 
 // readMadeLink copies the target of a made-up link into block, and returns its length in bytes.

@@ -72,8 +72,8 @@ func putTo(column int) {
 	}
 }
 
-// putf writes a text with numbers in it: %Nd is decimal in at least N columns, %Nx and %NX
-// hexadecimal with at least N digits, %o octal after a 0, %c a byte, and %k a number of KiB that
+// putf writes a text with numbers in it: %Nd is decimal in at least N columns, %Nx hexadecimal
+// with at least N digits, %o octal after a 0, %c a byte, and %k a number of KiB that
 // ends in column 24, with the unit and a line feed. %N| fills the line up to column N.
 func putf(format string, args ...uint64) {
 	next := 0
@@ -96,25 +96,23 @@ func putf(format string, args ...uint64) {
 		case 'c':
 			putByte(byte(v))
 		case 'x':
-			putDigits(v, 16, n, '0', lower)
-		case 'X':
-			putDigits(v, 16, n, '0', upper)
+			putDigits(v, 16, n, '0')
 		case 'o':
 			putByte('0')
-			putDigits(v, 8, 0, 0, lower)
+			putDigits(v, 8, 0, 0)
 		case 'k':
-			putDigits(v, 10, 24-text.line, ' ', lower)
+			putDigits(v, 10, 24-text.line, ' ')
 			put(" kB\n")
 		default:
-			putDigits(v, 10, n, ' ', lower)
+			putDigits(v, 10, n, ' ')
 		}
 	}
 }
 
 // putDigits writes a number in a base, padded on the left with pad to columns columns.
-func putDigits(v, base uint64, columns int, pad byte, letters string) {
+func putDigits(v, base uint64, columns int, pad byte) {
 	var b [maxDigits]byte
-	i := digits(&b, v, base, letters)
+	i := digits(&b, v, base)
 	for n := len(b) - i; n < columns; n++ {
 		putByte(pad)
 	}

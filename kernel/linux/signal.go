@@ -306,7 +306,6 @@ func send(t *thread.Thread, sig int) {
 		return
 	}
 	if t.Mask&bit != 0 {
-		signalWaits(bit)
 		return
 	}
 	if t.State != thread.Waiting {

@@ -119,7 +119,6 @@ var table = [...]row{
 	122: {do: sysZero},
 	123: {do: sysZero},
 	124: {do: sysOfProcess},
-	125: {do: sysCapget},
 	127: {do: sysSigpending},
 	128: {do: sysSigtimedwait},
 	130: {do: sysSigsuspend},
@@ -193,19 +192,15 @@ var table = [...]row{
 	270: {do: sysPselect6},
 	271: {do: sysPpoll},
 	275: {do: sysSplice},
-	276: {do: sysTee},
 	277: {file: sysSyncRange},
-	278: {do: sysVmsplice},
 	280: {do: sysUtimensat},
 	281: {do: sysEpollPwait},
-	282: {do: sysSignalfd4, args: "012"},
 	283: {do: sysTimerfdCreate},
 	284: {do: sysEventfd2, args: "0"},
 	285: {file: sysFallocate},
 	286: {do: sysTimerfdSettime},
 	287: {file: sysTimerfdGettime},
 	288: {do: sysAccept4},
-	289: {do: sysSignalfd4},
 	290: {do: sysEventfd2},
 	291: {do: sysEpollCreate1},
 	292: {do: sysDup3},
@@ -223,21 +218,17 @@ var table = [...]row{
 	309: {do: sysGetcpu},
 	316: {do: sysRenameat2},
 	318: {do: sysGetrandom},
-	319: {do: sysMemfdCreate},
 	321: {do: sysRefused},
 	322: {starts: true},
 	323: {do: sysRefused},
 	324: {do: sysMembarrier},
 	325: {do: sysMlock2},
 	326: {do: sysCopyFileRange},
-	327: {file: sysPreadv2},
-	328: {file: sysPwritev2},
 	332: {do: sysStatx},
 	424: {do: sysPidfdSendSignal},
 	434: {do: sysPidfdOpen},
 	436: {do: sysCloseRange},
 	437: {do: sysOpenat2},
-	438: {do: sysPidfdGetfd},
 	439: {do: sysFaccessat2},
 	441: {do: sysEpollPwait2},
 	452: {do: sysFchmodat2},
@@ -286,6 +277,7 @@ const callList = `
 119 setresgid: there is root alone: EINVAL for others
 122 setfsuid: says that it is root, and stays so
 123 setfsgid: says that it is root, and stays so
+125 capget ENOSYS: there is root alone, who may do everything
 126 capset ENOSYS: there is root alone, who may do everything
 129 rt_sigqueueinfo ENOSYS: Go sends signals without a value, by tgkill
 134 uselib ENOSYS: Linux has it no more, or never had it
@@ -379,9 +371,13 @@ const callList = `
 273 set_robust_list ENOSYS: Go has no robust mutexes
 274 get_robust_list ENOSYS: Go has no robust mutexes
 275 splice: not from datagrams
+276 tee ENOSYS: read the pipe and write twice, as io.TeeReader does
 277 sync_file_range: there is no disk to write to
+278 vmsplice ENOSYS: writev copies as fast: there is one address space
 279 move_pages ENOSYS: there is one node of memory
+282 signalfd ENOSYS: Go takes signals by handlers: os/signal
 285 fallocate: pages come when they are written
+289 signalfd4 ENOSYS: Go takes signals by handlers: os/signal
 297 rt_tgsigqueueinfo ENOSYS: Go sends signals without a value, by tgkill
 298 perf_event_open EACCES: there are no counters for programs
 299 recvmmsg: the rest of the time is not written back
@@ -399,13 +395,15 @@ const callList = `
 314 sched_setattr ENOSYS: threads take turns, and have no priority
 315 sched_getattr ENOSYS: threads take turns, and have no priority
 317 seccomp ENOSYS: there is nobody to confine
-319 memfd_create: no huge pages
+319 memfd_create ENOSYS: files are in memory: os.CreateTemp, or O_TMPFILE
 320 kexec_file_load ENOSYS: a program ends the machine by ending
 321 bpf EPERM: it takes a privilege
 322 execveat ENOSYS: no other program can be started: there is one address space
 323 userfaultfd EPERM: it takes a privilege
 324 membarrier: rseq: there is none
 325 mlock2: nothing is swapped; pages come when they are touched
+327 preadv2 ENOSYS: Go has preadv; the flags concern disks
+328 pwritev2 ENOSYS: Go has pwritev; the flags concern disks
 329 pkey_mprotect ENOSYS: the kernel uses no protection keys
 330 pkey_alloc ENOSYS: the kernel uses no protection keys
 331 pkey_free ENOSYS: the kernel uses no protection keys
@@ -422,13 +420,14 @@ const callList = `
 433 fspick ENOSYS: there is one tree of files; the command line mounts shares
 434 pidfd_open: there is one process
 435 clone3 ENOSYS: no other program can be started: there is one address space
+438 pidfd_getfd ENOSYS: there is one process: dup
 440 process_madvise ENOSYS: there is no other process to look at
 442 mount_setattr ENOSYS: there is one tree of files; the command line mounts shares
 443 quotactl_fd ENOSYS: there is no disk: no accounts, swap or quotas
 444 landlock_create_ruleset ENOSYS: there is nobody to confine
 445 landlock_add_rule ENOSYS: there is nobody to confine
 446 landlock_restrict_self ENOSYS: there is nobody to confine
-447 memfd_secret ENOSYS: memfd_create makes files, which the kernel reads like all others
+447 memfd_secret ENOSYS: files are in memory: os.CreateTemp, or O_TMPFILE
 448 process_mrelease ENOSYS: there is no other process to look at
 449 futex_waitv ENOSYS: Go waits for one word at a time
 450 set_mempolicy_home_node ENOSYS: there is one node of memory

@@ -189,16 +189,3 @@ func CutFile(id int32, page, end uintptr) {
 	}
 	endChange()
 }
-
-// MayWrite reports whether a file has a shared area that is writable, or can become so. Kernel
-// context.
-func MayWrite(id int32) bool {
-	assertLocked()
-	file := fileIndex(id)
-	for i := range areas[:numAreas] {
-		if a := &areas[i]; file != 0 && a.file == file && !a.copied && !a.sealed {
-			return true
-		}
-	}
-	return false
-}

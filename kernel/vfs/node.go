@@ -54,7 +54,6 @@ type node struct {
 	attributes ID // the directory of extended attributes (attr.go); 0: none
 
 	watches int32 // the first of its watches (watch.go)
-	seals   uint8 // as in Seals, except that the first bit is inverted
 	unnamed bool  // it was made without a name, and may get one
 
 	// While an archive is loaded: the archive's number for this file.
@@ -134,9 +133,6 @@ func Chmod(id ID, mode uint32, now int64) Errno {
 	if n.is(S_IFLNK) {
 		return EOPNOTSUPP
 	}
-	if n.seals&sealExec != 0 && (n.mode^mode)&0o111 != 0 {
-		return EPERM
-	}
 	if Writable(id) {
 		c, e := askAttributes(id, ChangeMode, now)
 		if c != nil {
@@ -199,17 +195,6 @@ func chownShared(id ID, uid, gid uint32, now int64) Errno {
 	}
 	return e
 }
-
-const (
-	noMoreSeals = 0x01 // F_SEAL_SEAL, which every file has that was not made for sealing
-	sealExec    = 0x20 // F_SEAL_EXEC: the right to execute it cannot change
-)
-
-// Seals returns what can no longer be done with a file's bytes, by Linux's numbers. Kernel context.
-func Seals(id ID) uint8 { return at(id).seals ^ noMoreSeals }
-
-// SetSeals sets the seals of a file. Kernel context.
-func SetSeals(id ID, seals uint8) { at(id).seals = seals ^ noMoreSeals }
 
 // OmitTime as a time leaves the time unchanged.
 const OmitTime = -1 << 63

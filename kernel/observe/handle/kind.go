@@ -52,7 +52,6 @@ const (
 	FileSocket
 	FileWatcher
 	FileTimer
-	FileSignals
 	FileProcess
 )
 

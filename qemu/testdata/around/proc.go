@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -41,7 +39,7 @@ func proc() {
 	descriptors(self)
 	threads(self)
 	mounts(self)
-	sockets()
+	network()
 	sizes()
 	links(self)
 	for _, dir := range []string{"/proc", self, "/sys/devices/system/cpu", "/proc/sys/kernel", "/sys/class/net"} {
@@ -215,7 +213,6 @@ func descriptors(self string) {
 		}
 	}
 	is("descriptors", found, err)
-	is("fdinfo", strings.Fields(read(fmt.Sprint("/proc/self/fdinfo/", file.Fd())))[:4])
 	number := fmt.Sprint("/proc/self/fd/", null.Fd())
 	null.Close()
 	_, err = os.Lstat(number)
@@ -272,76 +269,10 @@ func mounts(self string) {
 	}
 }
 
-// sockets prints the lines of some of ours in the tables of sockets.
-func sockets() {
-	same := func(name, table string, c syscall.Conn) {
-		raw, err := c.SyscallConn()
-		if err != nil {
-			panic(err)
-		}
-		inode := ""
-		raw.Control(func(fd uintptr) {
-			link, _ := os.Readlink(fmt.Sprint("/proc/self/fd/", fd))
-			inode = strings.TrimSuffix(strings.TrimPrefix(link, "socket:["), "]")
-		})
-		for line := range strings.Lines(read("/proc/net/" + table)) {
-			if w := strings.Fields(line); len(w) > 6 && slices.Contains(w, inode) {
-				width := 0
-				if _, tail, ok := strings.Cut(line, inode); ok && strings.HasSuffix(tail, "  \n") {
-					width = len(line)
-				}
-				if w[0], w[slices.Index(w, inode)] = "N", "I"; table != "unix" { // but timers and references
-					w = append(append(w[:5:5], w[7:10]...), fmt.Sprint(len(w)))
-				}
-				is(name, port.ReplaceAllString(strings.Join(w, " "), ":P"), width)
-			}
-		}
-	}
-	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
-		suffix := ""
-		if address[0] == '[' {
-			suffix = "6"
-		}
-		l, err := net.Listen("tcp"+map[string]string{"": "4", "6": "6"}[suffix], address)
-		if err != nil {
-			panic(err)
-		}
-		same("listens", "tcp"+suffix, l.(*net.TCPListener))
-		a, _ := net.Dial("tcp", l.Addr().String())
-		same("one waits", "tcp"+suffix, l.(*net.TCPListener))
-		b, _ := l.Accept()
-		same("connected", "tcp"+suffix, a.(*net.TCPConn))
-		fmt.Fprint(a, "hello")
-		same("to read", "tcp"+suffix, b.(*net.TCPConn))
-		a.(*net.TCPConn).CloseWrite()
-		same("is closed", "tcp"+suffix, b.(*net.TCPConn))
-		u, _ := net.ListenPacket("udp", address)
-		same("datagrams", "udp"+suffix, u.(*net.UDPConn))
-		d, _ := net.Dial("udp", u.LocalAddr().String())
-		same("to one", "udp"+suffix, d.(*net.UDPConn))
-		for _, c := range []io.Closer{l, a, b, u, d} {
-			c.Close()
-		}
-	}
-	path := filepath.Join(os.Getenv("AROUND"), "socket")
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		panic(err)
-	}
-	defer l.Close()
-	for line := range strings.Lines(read("/proc/net/unix")) {
-		if w := strings.Fields(line); w[len(w)-1] == path {
-			w[0], w[6], w[7] = "N", "I", "P"
-			is("local", strings.Join(w, " "))
-		}
-	}
-	a, _ := net.Dial("unix", path)
-	same("local", "unix", a.(*net.UnixConn))
-	a.Close()
-	for _, name := range []string{"tcp", "tcp6", "udp", "udp6", "unix", "dev"} {
-		head, _, _ := strings.Cut(read("/proc/net/"+name), "\n")
-		is(name, head)
-	}
+// network prints what /proc says of the network.
+func network() {
+	head, _, _ := strings.Cut(read("/proc/net/dev"), "\n")
+	is("dev", head)
 	for line := range strings.Lines(read("/proc/net/dev")) {
 		if strings.HasPrefix(line, "    lo:") {
 			is("dev", fields(line))
@@ -350,32 +281,8 @@ func sockets() {
 	is("somaxconn", read("/proc/sys/net/core/somaxconn"))
 }
 
-var port = regexp.MustCompile(`:[0-9A-F]{4}\b`)
-
-// sizes are what smaps says of the heap, and other files with numbers.
+// sizes prints the form of files with numbers.
 func sizes() {
-	heap := make([]byte, 8<<20)
-	for i := range heap {
-		heap[i] = 1
-	}
-	at, within := uint64(addressOf(heap)), false
-	for line := range strings.Lines(read("/proc/self/smaps")) {
-		var lo, hi, kib uint64
-		var name string
-		if n, _ := fmt.Sscanf(line, "%x-%x ", &lo, &hi); n == 2 {
-			within = at >= lo && at < hi
-		} else if n, _ := fmt.Sscanf(line, "%s %d kB", &name, &kib); within && n == 2 {
-			switch name {
-			case "Size:", "Rss:", "Pss:", "Private_Dirty:", "Anonymous:":
-				is("smaps", name, len(line), kib >= 8<<10)
-			case "Shared_Clean:", "Swap:", "KernelPageSize:":
-				is("smaps", line)
-			}
-		} else if within {
-			is("smaps", strings.Fields(line)[:3])
-		}
-	}
-	runtime.KeepAlive(heap)
 	w := strings.Fields(read("/proc/loadavg"))
 	is("loadavg", len(w), len(strings.Split(w[3], "/")))
 	is("command line", strings.HasSuffix(read("/proc/cmdline"), "\n"))

@@ -285,7 +285,7 @@ func KeyName(kind, key uint64) string {
 func fileKind(n uint64) string {
 	names := []string{1: "terminal", "file", "device", "pipe, read", "pipe, write", "named pipe",
 		"event counter", "epoll", "socket",
-		"inotify", "timer", "signals", "process"}
+		"inotify", "timer", "process"}
 	if n > 0 && n < uint64(len(names)) {
 		return names[n]
 	}

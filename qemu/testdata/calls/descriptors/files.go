@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What files hold: room and holes, copies, pipes and sockets between them, seals, memory that is shared.
+// What files hold: room and holes, copies, pipes and sockets between them, memory that is shared.
 
 // allocate: fallocate, and where files have holes.
 func allocate() {
@@ -170,7 +170,7 @@ func sends() {
 }
 
 func splices() {
-	const nonblock, tee, vmsplice = 2, 276, 278
+	const nonblock = 2
 	in, out := fresh("in", "0123456789"), fresh("out", "......")
 	r, w := pipe(0)
 	splice := func(what string, in, offIn, out, offOut, n, flags uintptr) {
@@ -178,10 +178,8 @@ func splices() {
 	}
 	splice("a file to a pipe", in, 0, w, 0, 4, 0)
 	splice("a file to a pipe, by offset", in, wordsAt(8), w, 0, 100, 0)
+	fmt.Println(place(in))
 	r2, w2 := pipe(0)
-	do("tee", tee, r, w2, 5, 0)
-	do("tee all", tee, r, w2, 100, 0)
-	fmt.Println(got(r2, 100), place(in))
 	splice("a pipe to a file", r, 0, out, wordsAt(2), 3, 0)
 	fmt.Println(content("out"), place(out))
 	splice("a pipe to a pipe", r, 0, w2, 0, 2, 0)
@@ -189,12 +187,9 @@ func splices() {
 	splice("a pipe to a file", r, 0, out, 0, 100, 0)
 	fmt.Println(content("out"), place(out))
 	splice("an empty pipe", r, 0, out, 0, 100, nonblock)
-	do("tee an empty pipe", tee, r, w2, 5, nonblock)
 	splice("a file at its end", in, wordsAt(10), w, 0, 5, 0)
 	splice("two files", in, 0, out, 0, 5, 0)
 	splice("a pipe to itself", r, 0, w, 0, 5, nonblock)
-	do("tee to itself", tee, r, w, 5, nonblock)
-	do("tee a file", tee, in, w, 5, nonblock)
 	splice("an offset of a pipe", r, wordsAt(0), out, 0, 5, nonblock)
 	splice("an offset of a pipe", in, 0, w, wordsAt(0), 5, nonblock)
 	splice("the wrong end", w, 0, out, 0, 5, nonblock)
@@ -220,19 +215,8 @@ func splices() {
 	must(syscall.Close(s[0]))
 	splice("a closed socket to a pipe", u(s[1]), 0, w, 0, 100, 0)
 	splice("an offset of a socket", u(s[1]), wordsAt(0), w, 0, 100, nonblock)
-	parts := wordsAt(uint64(text("one")), 3, uint64(text("three")), 5)
-	do("vmsplice", vmsplice, w, parts, 2, 0)
-	b := make([]byte, 20)
-	do("vmsplice from a pipe", vmsplice, r, wordsAt(uint64(at(b)), 20), 1, 0)
-	fmt.Println(shown(b))
-	do("vmsplice from an empty pipe", vmsplice, r, wordsAt(uint64(at(b)), 20), 1, nonblock)
-	do("vmsplice a file", vmsplice, in, parts, 2, 0)
-	do("vmsplice flags", vmsplice, w, parts, 2, 99)
-	do("vmsplice nothing", vmsplice, w, parts, 0, 0)
-	do("vmsplice a bad place", vmsplice, w, 8, 1, 0)
 	must(syscall.Close(int(w)))
 	splice("a pipe without a writer", r, 0, out, 0, 5, 0)
-	do("tee without a writer", tee, r, w2, 5, 0)
 	// One that waits.
 	r3, w3 := pipe(0)
 	go func() {
@@ -240,92 +224,15 @@ func splices() {
 		put(w3, "late")
 	}()
 	splice("a pipe to which somebody writes later", r3, 0, w2, 0, 100, 0)
-	go func() {
-		time.Sleep(time.Millisecond)
-		put(w3, "later")
-	}()
-	do("tee what comes later", tee, r3, w2, 100, 0)
 	fmt.Println(got(r2, 100))
 	closeAll(in, out, r, r2, w2, u(s[1]), r3, w3)
 }
 
-func sealed() {
-	const memfd, add, get = 319, 1033, 1034
-	const seal, shrink, grow, write, future, exec = 1, 2, 4, 8, 16, 32
-	const closeOnExec, allow, noexec, execable = 1, 2, 8, 16
-	for _, flags := range []uintptr{0, closeOnExec, allow, noexec, execable, allow | noexec, noexec | execable, 0x20, 0x80} {
-		fd := call(memfd, text("name"), flags)
-		if fd < 0 {
-			fmt.Println("memfd_create", flags, fd)
-			continue
-		}
-		f := u(fd)
-		fmt.Println("memfd_create", flags, stat(f), "seals", call(syscall.SYS_FCNTL, f, get), "flags",
-			call(syscall.SYS_FCNTL, f, 1), fmt.Sprintf("%x", call(syscall.SYS_FCNTL, f, 3)))
-		do("add a seal", syscall.SYS_FCNTL, f, add, grow)
-		closeAll(f)
-	}
-	fmt.Println("a long name", call(memfd, text(strings.Repeat("n", 249)), 0) > 0)
-	do("too long a name", memfd, text(strings.Repeat("n", 250)), 0)
-	do("a bad name", memfd, 8, 0)
-	make := func(s string) uintptr {
-		f := u(call(memfd, text("x"), allow))
-		put(f, s)
-		return f
-	}
-	f := make("0123456789")
-	seals := func(s uintptr) {
-		do(fmt.Sprint("seal ", s), syscall.SYS_FCNTL, f, add, s)
-		fmt.Println("seals", call(syscall.SYS_FCNTL, f, get))
-	}
-	seals(shrink)
-	do("shorter", syscall.SYS_FTRUNCATE, f, 5)
-	do("longer", syscall.SYS_FTRUNCATE, f, 20)
-	seals(grow)
-	do("longer", syscall.SYS_FTRUNCATE, f, 21)
-	do("as long", syscall.SYS_FTRUNCATE, f, 20)
-	do("at the end", syscall.SYS_PWRITE64, f, text("xyz"), 3, 20)
-	do("over the end", syscall.SYS_PWRITE64, f, text("xyz"), 3, 18)
-	do("within", syscall.SYS_PWRITE64, f, text("xyz"), 3, 17)
-	do("allocate", syscall.SYS_FALLOCATE, f, 0, 0, 30)
-	do("allocate, kept", syscall.SYS_FALLOCATE, f, 1, 0, 30)
-	do("punch", syscall.SYS_FALLOCATE, f, 3, 0, 2)
-	m := u(call(syscall.SYS_MMAP, 0, 4096, 3, syscall.MAP_SHARED, f, 0))
-	seals(write)
-	seals(future)
-	do("write", syscall.SYS_PWRITE64, f, text("xyz"), 3, 0)
-	do("write nothing", syscall.SYS_PWRITE64, f, text("xyz"), 0, 0)
-	do("punch", syscall.SYS_FALLOCATE, f, 3, 0, 2)
-	do("unmap", syscall.SYS_MUNMAP, m, 4096)
-	seals(write)
-	fmt.Println("map it shared to write", call(syscall.SYS_MMAP, 0, 4096, 3, syscall.MAP_SHARED, f, 0))
-	m = u(call(syscall.SYS_MMAP, 0, 4096, 1, syscall.MAP_SHARED, f, 0))
-	do("make it one to write", syscall.SYS_MPROTECT, m, 4096, 3)
-	do("unmap", syscall.SYS_MUNMAP, m, 4096)
-	fmt.Println("map it private to write", call(syscall.SYS_MMAP, 0, 4096, 3, syscall.MAP_PRIVATE, f, 0) > 0)
-	in := fresh("in", "0123456789")
-	other := make("9876543210")
-	do("copy to it", 326, other, wordsAt(0), f, wordsAt(0), 5, 0)
-	do("copy from it", 326, f, wordsAt(0), other, wordsAt(0), 5, 0)
-	do("send to it", syscall.SYS_SENDFILE, f, in, 0, 5)
-	seals(exec)
-	do("mode", syscall.SYS_FCHMOD, f, 0o600)
-	do("same execution", syscall.SYS_FCHMOD, f, 0o711)
-	seals(seal)
-	seals(shrink)
-	seals(64)
-	do("seals of a file", syscall.SYS_FCNTL, in, get)
-	do("seal a file", syscall.SYS_FCNTL, in, add, grow)
-	do("seal a reader", syscall.SYS_FCNTL, open("in", 0), add, grow)
-	r, w := pipe(0)
-	do("seals of a pipe", syscall.SYS_FCNTL, r, get)
-	do("seal a pipe", syscall.SYS_FCNTL, w, add, grow)
-	closeAll(f, in, r, w, other)
-}
-
 // memory shares a file without a name between two mappings.
 func memory() {
-	f := call(319, text("shared"), 0)
+	const tmpfile = 0x400000 | syscall.O_DIRECTORY
+	f, err := syscall.Open(".", syscall.O_RDWR|tmpfile, 0o600)
+	must(err)
 	must(syscall.Ftruncate(f, 8192))
 	a, err := syscall.Mmap(f, 0, 8192, 3, syscall.MAP_SHARED)
 	must(err)

@@ -92,71 +92,8 @@ func pollOf(fd uintptr, ms int) string {
 	return fmt.Sprintf("%d:%x", r, b[6])
 }
 
-func signals() {
-	const signalfd4, usr1, usr2, block, setMask = 289, 1 << 9, 1 << 11, 0, 2
-	var old uint64
-	call(syscall.SYS_RT_SIGPROCMASK, block, wordsAt(usr1|usr2), uintptr(unsafe.Pointer(&old)), 8)
-	f := u(call(signalfd4, none, wordsAt(usr1|1<<8|1<<18), 8, syscall.O_NONBLOCK))
-	fmt.Println(stat(f), fmt.Sprintf("%x", call(syscall.SYS_FCNTL, f, 3)))
-	fmt.Println("read", got(f, 128), "short", got(f, 127), "write", put(f, "1"), "readable", pollOf(f, 0), "seek", call(syscall.SYS_LSEEK, f, 0, 1))
-	read := func(n int) {
-		b := make([]byte, n)
-		n, err := syscall.Read(int(f), b)
-		fmt.Print("signals: ", n, " ", err)
-		for ; n >= 128; n, b = n-128, b[128:] {
-			w := (*[32]uint32)(unsafe.Pointer(&b[0]))
-			rest := uint32(0)
-			for _, v := range w[5:] {
-				rest |= v
-			}
-			fmt.Print(", ", w[0], " code ", int32(w[2]), " by us ", int(w[3]) == os.Getpid(), " ", w[4], " ", rest)
-		}
-		fmt.Println()
-	}
-	self := func(sig syscall.Signal) { must(syscall.Tgkill(os.Getpid(), syscall.Gettid(), sig)) }
-	self(syscall.SIGUSR1)
-	fmt.Println("readable", pollOf(f, 0))
-	read(128)
-	self(syscall.SIGUSR2)
-	fmt.Println("another signal", pollOf(f, 0))
-	read(128)
-	fmt.Println("change the set", u(call(signalfd4, f, wordsAt(usr1|usr2), 8, 0)) == f)
-	fmt.Println("readable", pollOf(f, 0))
-	self(syscall.SIGUSR1)
-	read(1000)
-	read(128)
-	e, err := syscall.EpollCreate1(0)
-	must(err)
-	must(syscall.EpollCtl(e, syscall.EPOLL_CTL_ADD, int(f), &syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: 7}))
-	events := make([]syscall.EpollEvent, 3)
-	n, err := syscall.EpollWait(e, events, 0)
-	fmt.Println("epoll", n, err)
-	self(syscall.SIGUSR2)
-	n, err = syscall.EpollWait(e, events, 1000)
-	fmt.Println("epoll", n, err, events[0].Events, events[0].Fd)
-	read(128)
-	// One that waits for a signal which another thread sends.
-	must(syscall.SetNonblock(int(f), false))
-	pid, tid := os.Getpid(), syscall.Gettid()
-	go func() {
-		time.Sleep(time.Millisecond)
-		must(syscall.Tgkill(pid, tid, syscall.SIGUSR1))
-	}()
-	read(128)
-	timer := uint64(0)
-	call(syscall.SYS_TIMER_CREATE, 1, wordsAt(5, 10, 0), uintptr(unsafe.Pointer(&timer)))
-	do("the wrong size", signalfd4, none, wordsAt(usr1), 4, 0)
-	do("flags", signalfd4, none, wordsAt(usr1), 8, 1)
-	do("a bad place", signalfd4, none, 8, 8, 0)
-	do("nowhere", signalfd4, 999, wordsAt(usr1), 8, 0)
-	do("change a folder", signalfd4, open(".", 0), wordsAt(usr1), 8, 0)
-	fmt.Println("without flags", call(282, none, wordsAt(usr1), 8) > 0)
-	call(syscall.SYS_RT_SIGPROCMASK, setMask, uintptr(unsafe.Pointer(&old)), 0, 8)
-	closeAll(f, u(e))
-}
-
 func processes() {
-	const pidfdOpen, sendSignal, getfd, byDescriptor, exited = 434, 424, 438, 3, 4
+	const pidfdOpen, sendSignal, byDescriptor, exited = 434, 424, 3, 4
 	pid := u(os.Getpid())
 	f := u(call(pidfdOpen, pid, 0))
 	fmt.Println("close on exec", call(syscall.SYS_FCNTL, f, 1), "readable", pollOf(f, 0), "read", got(f, 8), "write", put(f, "12345678"))
@@ -183,16 +120,10 @@ func processes() {
 	do("wait for nothing", syscall.SYS_WAITID, 0, 0, 0, 1, 0)
 	do("wait with flags", syscall.SYS_WAITID, 0, 0, 0, exited|0x100, 0)
 	do("wait for what", syscall.SYS_WAITID, 9, 0, 0, exited, 0)
-	in := fresh("in", "0123456789")
-	fd := call(getfd, f, in, 0)
-	fmt.Println("the same file", got(u(fd), 3), place(in), call(syscall.SYS_FCNTL, u(fd), 1))
-	do("no such", getfd, f, 999, 0)
-	do("of no process", getfd, in, in, 0)
-	do("flags", getfd, f, in, 1)
 	p, err := os.FindProcess(os.Getpid())
 	must(err)
 	fmt.Println("package os:", p.Signal(syscall.Signal(0)), p.Release())
-	closeAll(f, in, u(fd))
+	closeAll(f)
 }
 
 func waits() {
@@ -261,43 +192,11 @@ func waits() {
 // wordsOf returns the address of a word.
 func wordsOf(w uint64) uint64 { return uint64(wordsAt(w)) }
 
-func flagged() {
-	const preadv2, pwritev2, getrandom = 327, 328, 318
-	const high, dsync, sync, nowait, appending, noappend, atomic = 1, 2, 4, 8, 16, 32, 64
+// advised are calls that say what will be read or written.
+func advised() {
+	const getrandom = 318
 	f := fresh("v", "0123456789")
-	b := make([]byte, 4)
-	in, out := wordsAt(uint64(at(b)), 4), wordsAt(uint64(text("ab")), 2)
-	do("read at 3", preadv2, f, in, 1, 3, 0, 0)
-	fmt.Println(shown(b), place(f))
-	do("read on", preadv2, f, in, 1, none, 0, 0)
-	fmt.Println(shown(b), place(f))
-	do("read at -2", preadv2, f, in, 1, ^uintptr(1), 0, 0)
-	do("write at 1", pwritev2, f, out, 1, 1, 0, 0)
-	do("write on", pwritev2, f, out, 1, none, 0, dsync)
-	fmt.Println(content("v"), place(f))
-	do("append", pwritev2, f, out, 1, 0, 0, appending)
-	fmt.Println(content("v"), place(f))
-	do("append on", pwritev2, f, out, 1, none, 0, appending)
-	fmt.Println(content("v"), place(f))
-	ap := open("v", syscall.O_RDWR|syscall.O_APPEND)
-	do("an appender's", pwritev2, ap, out, 1, 0, 0, 0)
-	do("an appender's, at a place", pwritev2, ap, out, 1, 0, 0, noappend)
-	do("both", pwritev2, ap, out, 1, 0, 0, appending|noappend)
-	fmt.Println(content("v"))
-	for _, flags := range []uintptr{high, dsync, sync, high | dsync | sync, nowait, 1 << 20} {
-		do(fmt.Sprint("read with ", flags), preadv2, f, in, 1, 0, 0, flags)
-	}
 	r, w := pipe(0)
-	do("an empty pipe, not waiting", preadv2, r, in, 1, none, 0, nowait)
-	do("a pipe, not waiting", pwritev2, w, out, 1, none, 0, nowait)
-	do("a pipe, not waiting", preadv2, r, in, 1, none, 0, nowait)
-	do("a pipe at a place", preadv2, r, in, 1, 0, 0, 0)
-	s, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	must(err)
-	do("an empty socket, not waiting", preadv2, u(s[0]), in, 1, none, 0, nowait)
-	fmt.Println("flags since", call(syscall.SYS_FCNTL, r, 3), call(syscall.SYS_FCNTL, u(s[0]), 3))
-	do("nowhere", preadv2, 999, in, 1, 0, 0, 0)
-
 	do("sync a range", 277, f, 0, 100, 7)
 	do("sync a range", 277, f, none, 100, 7)
 	do("sync a range", 277, f, 0, 100, 8)
@@ -314,7 +213,7 @@ func flagged() {
 	for _, flags := range []uintptr{0, 1, 2, 3, 4, 5, 6, 8} {
 		do(fmt.Sprint("random bytes with ", flags), getrandom, at(make([]byte, 100)), 100, flags)
 	}
-	closeAll(f, ap, r, w, u(s[0]), u(s[1]))
+	closeAll(f, r, w)
 	const closeRange = 436
 	var fds [5]uintptr
 	for i := range fds {

@@ -31,12 +31,10 @@ func main() {
 	copies()
 	sends()
 	splices()
-	sealed()
 	timers()
-	signals()
 	processes()
 	waits()
-	flagged()
+	advised()
 	names()
 	memory()
 }

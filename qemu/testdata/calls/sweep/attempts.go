@@ -14,10 +14,7 @@ const (
 	sysFaccessat2  = 439
 	sysEpollPwait2 = 441
 	sysFchmodat2   = 452
-	sysMemfdCreate = 319
 	sysCopyRange   = 326
-	sysPreadv2     = 327
-	sysPwritev2    = 328
 	sysStatx       = 332
 	sysOpenat2     = 437
 )

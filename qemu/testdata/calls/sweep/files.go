@@ -207,13 +207,9 @@ func transfers() (all []attempt) {
 		attempt{"copy_file_range to", sysCopyRange, in, func(p uintptr) [6]uintptr {
 			return [6]uintptr{uintptr(file()), words(100), uintptr(file()), p, 10}
 		}},
-		with(full, "vmsplice", syscall.SYS_VMSPLICE, in, 1, 0, 1),
-		with(file, "preadv2", sysPreadv2, in, 1, 0, 1, 0),
-		with(file, "pwritev2", sysPwritev2, in, 1, 0, 1, 0),
 		with(timer, "timerfd_settime new", syscall.SYS_TIMERFD_SETTIME, in, 2, 0),
 		with(timer, "timerfd_settime old", syscall.SYS_TIMERFD_SETTIME, out, 3, 0, words(0, 0, 0, 0)),
 		with(timer, "timerfd_gettime", syscall.SYS_TIMERFD_GETTIME, out, 1),
-		with(timer, "signalfd4", syscall.SYS_SIGNALFD4, in, 1, 0, 8, 0),
 		attempt{"mmap file", syscall.SYS_MMAP, span, func(p uintptr) [6]uintptr {
 			return [6]uintptr{p, page, syscall.PROT_READ, syscall.MAP_PRIVATE | syscall.MAP_FIXED, uintptr(file()), 0}
 		}},
@@ -245,7 +241,6 @@ func names() []attempt {
 		simple("statx out", sysStatx, out, 4, cwd, fileName, 0, 0x7ff),
 		simple("openat2", sysOpenat2, in, 1, cwd, 0, words(0, 0, 0), 24),
 		simple("openat2 how", sysOpenat2, in, 2, cwd, noName, 0, 24),
-		simple("memfd_create", sysMemfdCreate, in, 0),
 		simple("access", syscall.SYS_ACCESS, in, 0),
 		simple("faccessat", syscall.SYS_FACCESSAT, in, 1, cwd),
 		simple("faccessat2", sysFaccessat2, in, 1, cwd),
