@@ -194,6 +194,15 @@ func (c *call) wait(f *file) {
 	thread.Block(c.f, thread.ForFile, index(f), never, 0)
 }
 
+// waitFor is wait for a call that gets EAGAIN if the file is non-blocking.
+func (c *call) waitFor(f *file) int64 {
+	if f.flags&oNonblock != 0 {
+		return -eAGAIN
+	}
+	c.wait(f)
+	return 0
+}
+
 func sysClose(c *call) int64 { return closeFD(c.fd(0)) }
 
 func sysCloseRange(c *call) int64 {

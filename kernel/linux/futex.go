@@ -13,8 +13,6 @@ import (
 const (
 	futexWait       = 0
 	futexWake       = 1
-	futexRequeue    = 3
-	futexCmpRequeue = 4
 	futexWaitBitset = 9
 	futexWakeBitset = 10
 	futexPrivate    = 128
@@ -43,7 +41,7 @@ func sysFutex(c *call) int64 {
 		}
 	}
 	switch op {
-	case futexWait, futexWake, futexRequeue, futexCmpRequeue, futexWaitBitset, futexWakeBitset:
+	case futexWait, futexWake, futexWaitBitset, futexWakeBitset:
 	default:
 		return -eNOSYS
 	}
@@ -60,8 +58,6 @@ func sysFutex(c *call) int64 {
 			return int64(wakeFutex(addr, max(int(int32(val)), 1), bits)) // Linux wakes one for 0, too
 		}
 		return -eFAULT
-	case op == futexRequeue || op == futexCmpRequeue:
-		return c.requeue(op == futexCmpRequeue)
 	}
 	have, ok := in32(addr)
 	if !ok {
@@ -91,41 +87,6 @@ func futexName(addr uintptr, flags uint32) (name uintptr, ok bool) {
 		return name, ok
 	}
 	return addr, ok
-}
-
-// requeue wakes some threads that wait for a word, and lets others wait for another word. It
-// returns the number of both.
-func (c *call) requeue(compare bool) int64 {
-	from, to, wake, move := c.pointer(0), c.pointer(4), int(c.int(2)), int(c.int(3))
-	switch {
-	case wake < 0 || move < 0 || to%4 != 0:
-		return -eINVAL
-	case !inReach(from, 4) || !inReach(to, 4):
-		return -eFAULT
-	}
-	if compare {
-		if have, ok := in32(from); !ok {
-			return -eFAULT
-		} else if have != c.uint(5) {
-			return -eAGAIN
-		}
-	}
-	flags := c.uint(1)
-	from, ok1 := futexName(from, flags)
-	to, ok2 := futexName(to, flags)
-	if !ok1 || !ok2 {
-		return -eFAULT
-	}
-	done := wakeFutex(from, wake, anyBits)
-	for end := done + move; done < end; done++ {
-		t := longest(from, anyBits)
-		if t == nil {
-			break
-		}
-		turns++
-		t.Key, t.Turn = to, turns
-	}
-	return int64(done)
 }
 
 // anyBits is the set of bits of a caller that names none.

@@ -38,23 +38,15 @@ func sysUname(c *call) int64 {
 }
 
 func sysSysinfo(c *call) int64 {
-	if !zeroOut(c.pointer(0), 112) {
-		return -eFAULT
-	}
-	out64(c.pointer(0), clock.Now()/1e9)
-	out64(c.pointer(0)+32, mem.AllFrames()*pageSize)
-	out64(c.pointer(0)+40, mem.FreeFrames()*pageSize)
-	outShort(c.pointer(0)+80, 1)
-	out32(c.pointer(0)+104, 1)
-	return 0
+	// struct sysinfo in words: the time up, memory, processes, and the unit of memory.
+	words := [14]uint64{0: clock.Now() / 1e9, 4: mem.AllFrames() * pageSize,
+		5: mem.FreeFrames() * pageSize, 10: 1, 13: 1}
+	return copied(store(c.pointer(0), &words))
 }
 
 func sysGetrusage(c *call) int64 {
 	if who := c.int(0); who < -1 || who > 1 {
 		return -eINVAL
-	}
-	if !zeroOut(c.pointer(1), 144) {
-		return -eFAULT
 	}
 	const rusageThread = 1
 	ns := thread.CPUTime()
@@ -64,10 +56,9 @@ func sysGetrusage(c *call) int64 {
 	if c.int(0) == -1 {
 		ns = 0 // children
 	}
-	out64(c.pointer(1), ns/1e9)
-	out64(c.pointer(1)+8, ns%1e9/1000)
-	out64(c.pointer(1)+32, (mem.MostFrames())*pageSize/1024)
-	return 0
+	// struct rusage in words: the time, and the most memory in KiB.
+	words := [18]uint64{0: ns / 1e9, 1: ns % 1e9 / 1000, 4: mem.MostFrames() * pageSize / 1024}
+	return copied(store(c.pointer(1), &words))
 }
 
 func sysTimes(c *call) int64 {

@@ -84,8 +84,8 @@ func readEvents(c *call, f *file, to, n uintptr) int64 {
 			break
 		}
 		at := to + done
-		if !zeroOut(at, size) || !out32(at, uint32(wd)) || !out32(at+4, mask) ||
-			!out32(at+8, cookie) || !out32(at+12, uint32(size-head)) ||
+		if !zeroOut(at, size) ||
+			!store(at, &[4]uint32{uint32(wd), mask, cookie, uint32(size - head)}) ||
 			!outBytes(at+head, name) {
 			return -eFAULT
 		}
@@ -93,10 +93,7 @@ func readEvents(c *call, f *file, to, n uintptr) int64 {
 		vfs.TakeEvent(int(f.obj))
 	}
 	if done == 0 {
-		if f.flags&oNonblock != 0 {
-			return -eAGAIN
-		}
-		c.wait(f)
+		return c.waitFor(f)
 	}
 	return int64(done)
 }

@@ -38,7 +38,7 @@ var limits = [numLimits]rlimit{
 
 // inLimit reads a limit from the program.
 func inLimit(from uintptr) (l rlimit, ok bool) {
-	l.soft, l.hard, ok = inPair(from)
+	ok = load(&l, from)
 	return l, ok
 }
 
@@ -58,7 +58,7 @@ func setLimit(resource uintptr, l rlimit) int64 {
 }
 
 func outLimit(to uintptr, l rlimit) int64 {
-	return copied(out64(to, l.soft) && out64(to+8, l.hard))
+	return copied(store(to, &l))
 }
 
 func sysPrlimit(c *call) int64 {

@@ -33,7 +33,7 @@ func (m *model) setTimes() {
 	}
 }
 
-// futexes waits for words, wakes waiters, and moves waiters to other words.
+// futexes waits for words, and wakes waiters.
 func (m *model) futexes() {
 	const futex, private = 202, futexPrivate
 	m.setTimes()
@@ -55,7 +55,7 @@ func (m *model) futexes() {
 		}
 		count := m.r.IntN(5) - 1
 		bits := []int{0, 1, 2, 3, 4, anyBits}[m.r.IntN(6)]
-		switch m.r.IntN(7) {
+		switch m.r.IntN(6) {
 		case 0, 1, 2:
 			var time any = 0
 			switch m.r.IntN(6) {
@@ -78,26 +78,6 @@ func (m *model) futexes() {
 			op := []int{futexWake, futexWakeBitset}[m.r.IntN(2)]
 			m.do(i, nil, "futex", futex, shared(4*word), op|flags, count, 0, 0, bits)
 		case 5:
-			// The order among waiters that were moved and those that wait there already depends on
-			// Linux's hashes.
-			to := (word + 1 + m.r.IntN(2)) % 3
-			taken := false
-			for _, w := range waiting {
-				taken = taken || w == to
-			}
-			if taken {
-				continue
-			}
-			op, move := []int{futexRequeue, futexCmpRequeue}[m.r.IntN(2)], m.r.IntN(4)-min(m.r.IntN(8), 1)^1
-			n, _, _ := m.do(i, nil, "futex", futex, shared(4*word), op|flags, count, move, shared(4*to), min(m.r.IntN(10), 1)^1)
-			if n > 0 {
-				for j, w := range waiting {
-					if w == word {
-						waiting[j] = to // some of them
-					}
-				}
-			}
-		case 6:
 			m.do(i, nil, "futex", futex, shared(4*word), []int{2, 14, 50}[m.r.IntN(3)]|flags, count, 0, 0, 0)
 		}
 	}

@@ -68,10 +68,7 @@ func readCard(c *call, f *file, to, n uintptr) int64 {
 	got := nic.Receive(blockAddr(), int(min(n, uintptr(len(block)))))
 	if got == 0 {
 		cardReported = false
-		if f.flags&oNonblock != 0 {
-			return -eAGAIN
-		}
-		c.wait(f)
+		return c.waitFor(f)
 	}
 	if !copyOut(to, blockAddr(), uintptr(got)) {
 		return -eFAULT

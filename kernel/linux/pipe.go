@@ -68,7 +68,7 @@ func sysPipe2(c *call) int64 {
 		return w
 	}
 	p.writers = 1
-	if !out32(c.pointer(0), uint32(r)) || !out32(c.pointer(0)+4, uint32(w)) {
+	if !store(c.pointer(0), &[2]uint32{uint32(r), uint32(w)}) {
 		closeFD(uintptr(r))
 		closeFD(uintptr(w))
 		return -eFAULT
@@ -185,10 +185,7 @@ func readPipe(c *call, f *file, to, n uintptr) int64 {
 		if p.writers == 0 {
 			return 0
 		}
-		if f.flags&oNonblock != 0 {
-			return -eAGAIN
-		}
-		c.wait(f)
+		return c.waitFor(f)
 	}
 	done := uintptr(0)
 	for done < n && p.n > 0 {
@@ -224,10 +221,7 @@ func writePipe(c *call, f *file, from, n uintptr) int64 {
 	t := thread.Current()
 	room := pipeSize - p.n
 	if room == 0 || n <= atomicWrite && room < n && t.Done == 0 {
-		if f.flags&oNonblock != 0 {
-			return -eAGAIN
-		}
-		c.wait(f)
+		return c.waitFor(f)
 	}
 	done, failed := p.add(from, n, false)
 	p.changed(f.obj)
@@ -279,10 +273,7 @@ func readCounter(c *call, f *file, to, n uintptr) int64 {
 		return -eINVAL
 	}
 	if e.value == 0 {
-		if f.flags&oNonblock != 0 {
-			return -eAGAIN
-		}
-		c.wait(f)
+		return c.waitFor(f)
 	}
 	v := e.value
 	if e.semaphore {
@@ -308,10 +299,7 @@ func writeCounter(c *call, f *file, from, n uintptr) int64 {
 	case v == ^uint64(0):
 		return -eINVAL
 	case v >= ^uint64(0)-e.value:
-		if f.flags&oNonblock != 0 {
-			return -eAGAIN
-		}
-		c.wait(f)
+		return c.waitFor(f)
 	}
 	e.value += v
 	changed(int(e.file))

@@ -203,20 +203,18 @@ func sysSigaltstack(c *call) int64 {
 		case on:
 			flags = ssOnStack
 		}
-		if !out64(c.pointer(1), uint64(t.AltSP)) || !out64(c.pointer(1)+8, flags) ||
-			!out64(c.pointer(1)+16, uint64(t.AltSize)) {
+		if !store(c.pointer(1), &[3]uint64{uint64(t.AltSP), flags, uint64(t.AltSize)}) {
 			return -eFAULT
 		}
 	}
 	if c.args[0] == 0 {
 		return 0
 	}
-	sp, ok1 := in64(c.pointer(0))
-	flags, ok2 := in32(c.pointer(0) + 8)
-	size, ok3 := in64(c.pointer(0) + 16)
-	if !ok1 || !ok2 || !ok3 {
+	var stack [3]uintptr // its address, flags in the lower half of a word, its size
+	if !load(&stack, c.pointer(0)) {
 		return -eFAULT
 	}
+	sp, flags, size := stack[0], uint32(stack[1]), stack[2]
 	switch {
 	case on:
 		return -ePERM
@@ -230,7 +228,7 @@ func sysSigaltstack(c *call) int64 {
 	if size < 2048 {
 		return -eNOMEM
 	}
-	t.AltSP, t.AltSize = uintptr(sp), uintptr(size)
+	t.AltSP, t.AltSize = sp, size
 	t.SigLo, t.SigHi = 0, 0
 	if t.AltSize <= maxThreadStack && t.AltSP >= mem.SpaceLo() &&
 		mem.Allowed(t.AltSP, t.AltSize, true) {

@@ -130,7 +130,7 @@ func sysSocketpair(c *call) int64 {
 	for i, s := range made {
 		s.stage, s.peer = connected, made[1-i].number
 	}
-	if !out32(c.pointer(3), uint32(got[0])) || !out32(c.pointer(3)+4, uint32(got[1])) {
+	if !store(c.pointer(3), &[2]uint32{uint32(got[0]), uint32(got[1])}) {
 		closeFD(uintptr(got[0]))
 		closeFD(uintptr(got[1]))
 		return -eFAULT

@@ -333,7 +333,7 @@ const callList = `
 188 setxattr: user.* of files in memory: EPERM or EOPNOTSUPP for others
 189 lsetxattr: user.* of files in memory: EPERM or EOPNOTSUPP for others
 190 fsetxattr: user.* of files in memory: EPERM or EOPNOTSUPP for others
-202 futex: waiting, waking and requeueing; ENOSYS for the rest
+202 futex: waiting and waking; ENOSYS for the rest
 205 set_thread_area ENOSYS: Linux has it no more, or never had it
 206 io_setup ENOSYS: Go has epoll
 207 io_destroy ENOSYS: Go has epoll

@@ -19,10 +19,7 @@ func readTerminal(c *call, f *file, to, n uintptr) int64 {
 		return c.waitForByte(f, tenths)
 	}
 	if !t.Enough(int(n)) && (f.flags&oNonblock == 0 || !t.Readable()) {
-		if f.flags&oNonblock != 0 {
-			return -eAGAIN
-		}
-		c.wait(f)
+		return c.waitFor(f)
 	}
 	done := uintptr(0)
 	for more := true; more && done < n; {

@@ -145,14 +145,10 @@ func sysSetitimer(c *call) int64 {
 		return -eINVAL
 	}
 	var v [4]uint64 // interval: s, us; value: s, us
+	if c.args[1] != 0 && !load(&v, c.pointer(1)) {
+		return -eFAULT
+	}
 	for i := range v {
-		if c.args[1] == 0 {
-			break
-		}
-		var ok bool
-		if v[i], ok = in64(c.pointer(1) + uintptr(i)*8); !ok {
-			return -eFAULT
-		}
 		if v[i] > 1<<33 || i%2 == 1 && v[i] >= 1e6 {
 			return -eINVAL
 		}
@@ -196,6 +192,6 @@ func (c *call) getitimerTo(a uintptr) int64 {
 	if at, _ := t.now(); t.next > at {
 		left = t.next - at
 	}
-	return copied(out64(a, t.interval/1e9) && out64(a+8, t.interval%1e9/1000) &&
-		out64(a+16, left/1e9) && out64(a+24, left%1e9/1000))
+	return copied(store(a, &[4]uint64{t.interval / 1e9, t.interval % 1e9 / 1000, left / 1e9,
+		left % 1e9 / 1000}))
 }

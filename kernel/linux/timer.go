@@ -60,11 +60,8 @@ func sysTimerCreate(c *call) int64 {
 	id := freeTimer()
 	if c.args[1] != 0 {
 		var v [3]uint64 // value; signal and kind; thread
-		for i := range v {
-			var ok bool
-			if v[i], ok = in64(c.pointer(1) + uintptr(i)*8); !ok {
-				return -eFAULT
-			}
+		if !load(&v, c.pointer(1)) {
+			return -eFAULT
 		}
 		t.signal = uint8(v[1])
 		switch sig := uint32(v[1]); {

@@ -137,10 +137,7 @@ func readTimer(c *call, f *file, to, n uintptr) int64 {
 		t.canceled, t.expired, t.ticks = false, false, 0
 		return -eCANCELED
 	case t.ticks == 0:
-		if f.flags&oNonblock != 0 {
-			return -eAGAIN
-		}
-		c.wait(f)
+		return c.waitFor(f)
 	}
 	t.forward()
 	v := t.ticks
