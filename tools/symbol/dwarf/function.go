@@ -39,22 +39,46 @@ type owner struct {
 	depth    int
 }
 
+// A funcSearch goes through a unit's entries for its functions.
+type funcSearch struct {
+	*Reader
+	l       *Loaded
+	c       elf.Cursor
+	deep    bool
+	depth   int
+	skipped uint64  // where what is read with deep alone ends
+	in      []owner // of DWARF 2, with deep
+	e       die
+}
+
 // LoadFuncs finds the unit's functions. With deep it looks for functions inside
 // functions too, and in DWARF 2, where a function cannot say that it has several pieces,
 // for calls inlined into a piece of it that lies elsewhere (f.cold).
 func (r *Reader) LoadFuncs(l *Loaded, deep bool) {
 	u := l.u
 	l.Funcs, l.Deep = l.Funcs[:0], deep
-	c := elf.Cursor{B: r.unitBytes(u), Base: u.dies, Big: r.File.Big()}
-	abbrevs := r.abbrevTable(u)
-	if !r.spend(len(c.B)) {
-		return
+	w := funcSearch{Reader: r, l: l, deep: deep,
+		c: elf.Cursor{B: r.unitBytes(u), Base: u.dies, Big: r.File.Big()}}
+	if abbrevs := r.abbrevTable(u); r.spend(len(w.c.B)) {
+		w.run(abbrevs)
+		slices.SortFunc(l.Funcs, func(a, b Function) int {
+			return cmp.Or(cmp.Compare(a.Low, b.Low), cmp.Compare(a.order, b.order))
+		})
+		if r.zero != nil {
+			r.dropDeadFuncs(u, l)
+		}
+		for i := range l.Funcs {
+			l.Funcs[i].maxHigh = l.Funcs[i].High
+			if i > 0 {
+				l.Funcs[i].maxHigh = max(l.Funcs[i].High, l.Funcs[i-1].maxHigh)
+			}
+		}
 	}
-	depth := 0
-	skipped := uint64(0) // where what is read with deep alone ends
-	var in []owner       // of DWARF 2, with deep
-	var e die
-	// Nearly all the time of a look-up is spent here: hence the short cuts.
+}
+
+// run reads the entries. Nearly all the time of a look-up is spent here: hence the short cuts.
+func (w *funcSearch) run(abbrevs *abbrevTable) {
+	u, c := w.l.u, &w.c
 	for c.At < len(c.B) && !c.Bad {
 		off := u.dies + uint64(c.At)
 		code := uint64(c.B[c.At])
@@ -64,11 +88,11 @@ func (r *Reader) LoadFuncs(l *Loaded, deep bool) {
 			code = c.ULEB()
 		}
 		if code == 0 {
-			if depth--; depth <= 0 {
+			if w.depth--; w.depth <= 0 {
 				break
 			}
-			if n := len(in); n > 0 && in[n-1].depth == depth {
-				in = in[:n-1]
+			if n := len(w.in); n > 0 && w.in[n-1].depth == w.depth {
+				w.in = w.in[:n-1]
 			}
 			continue
 		}
@@ -78,74 +102,81 @@ func (r *Reader) LoadFuncs(l *Loaded, deep bool) {
 		}
 		switch {
 		case a.tag == tagSubprogram && a.located:
-			e = die{}
-			r.readAttrs(&c, u, a, &e)
-			if c.Bad {
+			if w.function(a, off) {
 				continue
 			}
-			to := uint64(0)
-			if e.at[atSibling].kind == valueRef && e.at[atSibling].n > off &&
-				e.at[atSibling].n-u.dies >= uint64(c.At) && e.at[atSibling].n <= u.end {
-				to = e.at[atSibling].n
-			}
-			is := first
-			if u.version == 2 && !a.children {
-				is = bare
-			}
-			if off < skipped {
-				is = inner
-			}
-			for _, s := range r.ranges(u, &e) {
-				l.Funcs = append(l.Funcs, Function{Low: s.Low, High: s.High, off: off, end: to,
-					order: int32(len(l.Funcs)), rank: is})
-			}
-			skipped = max(skipped, to)
-			if to != 0 && !deep {
-				c.At = int(to - u.dies)
-				continue
-			}
-			if s := r.spans; deep && u.version == 2 && a.children && len(s) == 1 {
-				in = append(in, owner{s[0], off, to, depth})
-			}
-		case a.tag == tagInlinedSubroutine && len(in) > 0:
-			e = die{}
-			r.readAttrs(&c, u, a, &e)
-			of := &in[len(in)-1]
-			for _, s := range r.ranges(u, &e) {
-				if s.Low < of.Low || s.Low >= of.High {
-					l.Funcs = append(l.Funcs, Function{Low: s.Low, High: s.High, off: of.off, end: of.end,
-						order: int32(len(l.Funcs)), rank: inner})
-				}
-			}
-		case a.sibling >= 0 && !a.descend && !deep && skipAll(&c, u, a):
+		case a.tag == tagInlinedSubroutine && len(w.in) > 0:
+			w.inlined(a)
+		case a.sibling >= 0 && !a.descend && !w.deep && skipAll(c, u, a):
 			continue
-		case a.sibling >= 0 && !a.descend && deep:
-			to := c
+		case a.sibling >= 0 && !a.descend && w.deep:
+			to := *c
 			skipAll(&to, u, a)
-			skipped = max(skipped, u.dies+uint64(to.At))
-			r.skipAttrs(&c, u, a)
+			w.skipped = max(w.skipped, u.dies+uint64(to.At))
+			w.skipAttrs(c, u, a)
 		case a.size >= 0:
 			c.At += a.size
 		default:
-			r.skipAttrs(&c, u, a)
+			w.skipAttrs(c, u, a)
 		}
 		if a.children {
-			depth++
+			w.depth++
 		}
-		if depth == 0 {
+		if w.depth == 0 {
 			break
 		}
 	}
-	slices.SortFunc(l.Funcs, func(a, b Function) int {
-		return cmp.Or(cmp.Compare(a.Low, b.Low), cmp.Compare(a.order, b.order))
-	})
-	if r.zero != nil {
-		r.dropDeadFuncs(u, l)
+}
+
+// add adds a piece of text of the function whose entry is from off to end.
+func (w *funcSearch) add(s elf.Span, off, end uint64, is rank) {
+	w.l.Funcs = append(w.l.Funcs, Function{Low: s.Low, High: s.High, off: off, end: end,
+		order: int32(len(w.l.Funcs)), rank: is})
+}
+
+// function reads a function's entry, which is at off, and reports whether there is nothing more
+// to do with it: the cursor is at the next one.
+func (w *funcSearch) function(a *abbrev, off uint64) bool {
+	u, c := w.l.u, &w.c
+	w.e = die{}
+	w.readAttrs(c, u, a, &w.e)
+	if c.Bad {
+		return true
 	}
-	for i := range l.Funcs {
-		l.Funcs[i].maxHigh = l.Funcs[i].High
-		if i > 0 {
-			l.Funcs[i].maxHigh = max(l.Funcs[i].High, l.Funcs[i-1].maxHigh)
+	to := uint64(0)
+	if s := w.e.at[atSibling]; s.kind == valueRef && s.n > off && s.n-u.dies >= uint64(c.At) &&
+		s.n <= u.end {
+		to = s.n
+	}
+	is := first
+	if u.version == 2 && !a.children {
+		is = bare
+	}
+	if off < w.skipped {
+		is = inner
+	}
+	for _, s := range w.Reader.ranges(u, &w.e) {
+		w.add(s, off, to, is)
+	}
+	w.skipped = max(w.skipped, to)
+	if to != 0 && !w.deep {
+		c.At = int(to - u.dies)
+		return true
+	}
+	if s := w.spans; w.deep && u.version == 2 && a.children && len(s) == 1 {
+		w.in = append(w.in, owner{s[0], off, to, w.depth})
+	}
+	return false
+}
+
+// inlined reads the entry of a call that is inlined into a piece of a function of DWARF 2.
+func (w *funcSearch) inlined(a *abbrev) {
+	w.e = die{}
+	w.readAttrs(&w.c, w.l.u, a, &w.e)
+	of := w.in[len(w.in)-1]
+	for _, s := range w.Reader.ranges(w.l.u, &w.e) {
+		if s.Low < of.Low || s.Low >= of.High {
+			w.add(s, of.off, of.end, inner)
 		}
 	}
 }

@@ -315,47 +315,86 @@ func readEntries(c *elf.Cursor, f *format, entries []LineFile) []LineFile {
 	return entries
 }
 
+// A lineRun is a line table's program as it runs.
+type lineRun struct {
+	*LineTable
+	c     *elf.Cursor
+	file  *elf.File
+	upTo  uint64
+	state Row
+	first int    // row of the sequence
+	line  uint32 // of that row
+}
+
+// emit puts the state out as a row.
+func (r *lineRun) emit() {
+	switch n := len(r.rows); {
+	case n > r.first && r.rows[n-1].Addr == r.state.Addr:
+		r.rows[n-1] = r.state // only the last row of an address holds
+	case n == r.first || r.rows[n-1].Addr < r.state.Addr:
+		if n == r.first {
+			r.line = r.state.Line
+		}
+		r.rows = append(r.rows, r.state)
+		r.c.Bad = r.c.Bad || len(r.rows) >= maxRows
+		low := r.rows[r.first].Addr
+		r.cut = r.state.Addr > r.upTo && low <= r.upTo && low > lastDead && r.file.IsText(low)
+	}
+	r.state.Disc = 0
+}
+
+// end ends the sequence.
+func (r *lineRun) end(high uint64) {
+	if n := len(r.rows); n > r.first {
+		low, high := r.rows[r.first].Addr, max(r.rows[n-1].Addr, high)
+		// Text that the linker dropped is at 0 or thereabouts (dead.go).
+		if low < high && r.file.IsText(low) {
+			r.Seqs = append(r.Seqs, Sequence{elf.Span{Low: low, High: high}, r.first, n, r.line})
+			r.first = n
+			r.c.Bad = r.c.Bad || len(r.Seqs) >= maxSeqs
+		}
+	}
+	r.rows = r.rows[:r.first]
+	r.state = Row{File: 1, Line: 1}
+}
+
+// extended runs an instruction that says how long it is, and reports whether it is whole.
+func (r *lineRun) extended() bool {
+	const endSequence, setAddress, defineFile, setDiscriminator = 1, 2, 3, 4
+	c := r.c
+	n := c.ULEB()
+	if n == 0 || n > uint64(len(c.B)-c.At) {
+		return false
+	}
+	next := c.At + int(n)
+	switch c.U8() {
+	case endSequence:
+		r.end(r.state.Addr)
+	case setAddress:
+		if r.state.Addr = c.Uint(min(int(n-1), 8)); r.state.Addr >= ^uint64(1) {
+			r.state.Addr = 1 << 62 // lld's mark of what it dropped, which must not come around to 0
+		}
+	case defineFile:
+		r.Files = append(r.Files, r.fileEntry(c, &format{}))
+		c.Bad = c.Bad || len(r.Files) >= maxNames
+	case setDiscriminator:
+		r.state.Disc = uint32(c.ULEB())
+	}
+	if c.At > next {
+		return false
+	}
+	c.At = next
+	return true
+}
+
 // run runs the line program, until it has a row after upTo in the sequence that upTo
 // is in. Each turn uses up a byte at least.
 func (t *LineTable) run(c *elf.Cursor, h *lineHeader, file *elf.File, upTo uint64) {
-	const (
-		copyRow, advancePC, advanceLine, setFile, setColumn, negateStmt, constAddPC, fixedAdvancePC = 1,
-			2, 3, 4, 5, 6, 8, 9
-
-		endSequence, setAddress, defineFile, setDiscriminator = 1, 2, 3, 4
-	)
-	initial := Row{File: 1, Line: 1}
-	state := initial
-	first, line := len(t.rows), uint32(0) // of the sequence
-	emit := func() {
-		switch n := len(t.rows); {
-		case n > first && t.rows[n-1].Addr == state.Addr:
-			t.rows[n-1] = state // only the last row of an address holds
-		case n == first || t.rows[n-1].Addr < state.Addr:
-			if n == first {
-				line = state.Line
-			}
-			t.rows = append(t.rows, state)
-			c.Bad = c.Bad || len(t.rows) >= maxRows
-			low := t.rows[first].Addr
-			t.cut = state.Addr > upTo && low <= upTo && low > lastDead && file.IsText(low)
-		}
-		state.Disc = 0
-	}
-	end := func(high uint64) {
-		if n := len(t.rows); n > first {
-			low, high := t.rows[first].Addr, max(t.rows[n-1].Addr, high)
-			// Text that the linker dropped is at 0 or thereabouts (dead.go).
-			if low < high && file.IsText(low) {
-				t.Seqs = append(t.Seqs, Sequence{elf.Span{Low: low, High: high}, first, n, line})
-				first = n
-				c.Bad = c.Bad || len(t.Seqs) >= maxSeqs
-			}
-		}
-		t.rows = t.rows[:first]
-		state = initial
-	}
-	defer end(0) // if it stops in a sequence, that ends with its last row
+	const copyRow, advancePC, advanceLine, setFile, setColumn, negateStmt, constAddPC,
+		fixedAdvancePC = 1, 2, 3, 4, 5, 6, 8, 9
+	r := lineRun{LineTable: t, c: c, file: file, upTo: upTo, state: Row{File: 1, Line: 1},
+		first: len(t.rows)}
+	defer r.end(0) // if it stops in a sequence, that ends with its last row
 	// What each special opcode adds, since a division for each is slow.
 	var addrs [256]uint64
 	var lines [256]uint32
@@ -370,55 +409,36 @@ func (t *LineTable) run(c *elf.Cursor, h *lineHeader, file *elf.File, upTo uint6
 		op := b[c.At]
 		c.At++
 		if uint64(op) >= h.opcodeBase {
-			state.Addr += addrs[op]
-			state.Line += lines[op]
-			emit()
+			r.state.Addr += addrs[op]
+			r.state.Line += lines[op]
+			r.emit()
 			continue
 		}
 		switch op {
 		case setColumn: // the most frequent
 			if c.At < len(b) && b[c.At] < 0x80 {
-				state.Col = uint32(b[c.At])
+				r.state.Col = uint32(b[c.At])
 				c.At++
 			} else {
-				state.Col = uint32(c.ULEB())
+				r.state.Col = uint32(c.ULEB())
 			}
 		case negateStmt: // of no use
 		case 0:
-			n := c.ULEB()
-			if n == 0 || n > uint64(len(c.B)-c.At) {
+			if !r.extended() {
 				return
 			}
-			next := c.At + int(n)
-			switch c.U8() {
-			case endSequence:
-				end(state.Addr)
-			case setAddress:
-				if state.Addr = c.Uint(min(int(n-1), 8)); state.Addr >= ^uint64(1) {
-					state.Addr = 1 << 62 // lld's mark of what it dropped, which must not come around to 0
-				}
-			case defineFile:
-				t.Files = append(t.Files, t.fileEntry(c, &format{}))
-				c.Bad = c.Bad || len(t.Files) >= maxNames
-			case setDiscriminator:
-				state.Disc = uint32(c.ULEB())
-			}
-			if c.At > next {
-				return
-			}
-			c.At = next
 		case copyRow:
-			emit()
+			r.emit()
 		case advancePC:
-			state.Addr += c.ULEB() * h.minInst
+			r.state.Addr += c.ULEB() * h.minInst
 		case advanceLine:
-			state.Line += uint32(c.SLEB())
+			r.state.Line += uint32(c.SLEB())
 		case setFile:
-			state.File = uint32(c.ULEB())
+			r.state.File = uint32(c.ULEB())
 		case constAddPC:
-			state.Addr += addrs[255]
+			r.state.Addr += addrs[255]
 		case fixedAdvancePC:
-			state.Addr += c.Uint(2)
+			r.state.Addr += c.Uint(2)
 		default:
 			for range h.opcodeArgs[op-1] {
 				c.ULEB()
