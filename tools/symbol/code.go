@@ -31,6 +31,25 @@ func (f *File) CallEnds(addr uint64) (call, known bool) {
 	return call, true
 }
 
+// FollowsCall reports whether a call instruction ends right before addr, as it
+// does before every return address. Where it does not know the machine's
+// instructions, or has no bytes, it says yes. Context: host. Source: Intel SDM
+// volume 2, CALL: E8 rel32, and FF /2 with an operand of 0 to 5 bytes more.
+func (f *File) FollowsCall(addr uint64) bool {
+	const longest = 7
+	b, ok := f.BytesAt(addr-longest, longest)
+	if !ok || f.Machine != stdelf.EM_X86_64 && f.Machine != stdelf.EM_386 {
+		return true
+	}
+	for n := 2; n <= longest; n++ {
+		op := b[longest-n:]
+		if (op[0] == 0xe8 || op[0] == 0xff && op[1]>>3&7 == 2) && code.Decode(op).Len == n {
+			return true
+		}
+	}
+	return false
+}
+
 // codeSections returns the code as it lies in the file.
 func (f *File) codeSections() (text []code.Segment) {
 	for i := range f.Sections {

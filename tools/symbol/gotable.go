@@ -32,8 +32,7 @@ type goTable struct {
 	module moduleData
 	print  func(name string) string // a function's name as this program's runtime prints it
 
-	inlOnce sync.Once
-	gofunc  uint64 // address of go:func.*, 0 if not found
+	inlOnce sync.Once // for module.gofunc
 
 	wrapOnce sync.Once
 	wrapper  byte // FuncID of wrapper functions
@@ -253,6 +252,16 @@ type inlinedCall struct {
 	parentPC uint32 // offset from the function's entry to the call's position
 }
 
+// funcData returns the address of go:func.*, 0 if it is not to be found.
+func (g *goTable) funcData(f *File) uint64 {
+	g.inlOnce.Do(func() {
+		if g.module.gofunc == 0 {
+			g.module.gofunc, _, _ = f.exactSymbol([]byte("go:func.*"))
+		}
+	})
+	return g.module.gofunc
+}
+
 // inlined reads the index'th record of a function's inline tree.
 func (g *goTable) inlined(f *File, fn tracer.Func, index int32) (c inlinedCall, ok bool) {
 	const size = 16
@@ -260,15 +269,11 @@ func (g *goTable) inlined(f *File, fn tracer.Func, index int32) (c inlinedCall, 
 	if !ok {
 		return c, false
 	}
-	g.inlOnce.Do(func() {
-		if g.gofunc = g.module.gofunc; g.gofunc == 0 {
-			g.gofunc, _, _ = f.exactSymbol([]byte("go:func.*"))
-		}
-	})
-	if g.gofunc == 0 {
+	gofunc := g.funcData(f)
+	if gofunc == 0 {
 		return c, false
 	}
-	at := g.gofunc + uint64(off) + size*uint64(index)
+	at := gofunc + uint64(off) + size*uint64(index)
 	var b []byte
 	if at >= g.addr && at-g.addr <= uint64(len(g.tab)) && uint64(len(g.tab))-(at-g.addr) >= size {
 		g.need(uint32(at-g.addr), size)

@@ -11,10 +11,7 @@ func (f *File) PCTable() (t tracer.PCTable, ok bool) {
 	}
 	g.needAll()
 	t = g.PCTable
-	at := g.module.gofunc
-	if at == 0 {
-		at, _, _ = f.exactSymbol([]byte("go:func.*"))
-	}
+	at := g.funcData(f)
 	if off := at - g.addr; off < uint64(len(g.tab)) {
 		return t.WithFuncData(g.tab[off:]), true
 	}

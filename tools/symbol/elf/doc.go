@@ -9,7 +9,6 @@
 //	symbols.go     the entries of a symbol table
 //	opd.go         function descriptors of 64-bit PowerPC
 //	where.go       what is at an address: code, a section
-//	call.go        whether a call ends at an address
 //	note.go        the build ID
 //	reloc.go       object files: laid out, and their debug sections relocated
 //	bound.go       claimed sizes, against what is really there

@@ -38,7 +38,6 @@ type File struct {
 	Order  binary.ByteOrder
 
 	bigEndian bool // which order is, too
-	inMemory  bool // it is no file, but what was loaded of it
 	Type      elf.Type
 	Machine   elf.Machine
 
@@ -147,16 +146,6 @@ func NewFile(r io.ReaderAt, size int64, name string) (*File, error) {
 	return f, nil
 }
 
-// NewImage is NewFile for a program as it lies in memory, from the beginning of its file on: its
-// section headers, which mostly are not there, count as none. size is how much is there.
-func NewImage(r io.ReaderAt, size int64, name string) (*File, error) {
-	f := &File{name: name, r: r, Size: uint64(max(size, 0)), inMemory: true}
-	if err := f.readHeaders(); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return f, nil
-}
-
 // Close closes what elfOpen opened. Context: host.
 func (f *File) Close() error {
 	if f.closer == nil {
@@ -258,10 +247,7 @@ func (f *File) readHeaders() error {
 	// ehsize, phentsize, phnum, shentsize, shnum, shstrndx
 	half := func(i int) uint64 { return uint64(f.Order.Uint16(rest[2*i:])) }
 	if err := f.readSections(shoff, half(3), half(4), half(5)); err != nil {
-		if !f.inMemory {
-			return err
-		}
-		f.Sections = nil
+		return err
 	}
 	if f.Type == elf.ET_REL {
 		f.layOut()

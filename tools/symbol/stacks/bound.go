@@ -286,11 +286,8 @@ func (w *walk) enter(from, to int, left counts) (next counts, ok bool) {
 	if used >= limit {
 		return nil, false
 	}
-	next = counts{}
-	for k, v := range left {
-		next[k] = v
-	}
-	next[to] = left[to] + 1
+	next = maps.Clone(left)
+	next[to]++
 	return next, true
 }
 

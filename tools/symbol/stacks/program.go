@@ -1,8 +1,11 @@
 package stacks
 
 import (
+	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/arch/x86/x86asm"
@@ -66,15 +69,8 @@ func (p *Program) index(name string) (index int, ok bool) {
 
 // at returns the function that begins at the address.
 func (p *Program) at(addr uint64) (index int, ok bool) {
-	lo, hi := 0, len(p.graph.Nodes)
-	for lo < hi {
-		if mid := (lo + hi) / 2; p.graph.Nodes[mid].Start < addr {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	return lo, lo < len(p.graph.Nodes) && p.graph.Nodes[lo].Start == addr
+	return slices.BinarySearchFunc(p.graph.Nodes, addr,
+		func(n code.Node, addr uint64) int { return cmp.Compare(n.Start, addr) })
 }
 
 // Find returns the full name of a function: name itself, or the one name that ends with
@@ -143,11 +139,7 @@ func (p *Program) word(addr uint64) (uint64, bool) {
 	if !ok {
 		return 0, false
 	}
-	v := uint64(0)
-	for i := range b {
-		v |= uint64(b[i]) << (8 * i)
-	}
-	return v, true
+	return binary.LittleEndian.Uint64(b), true
 }
 
 // funcValue returns the function of a Go func value: the address of a word that holds
