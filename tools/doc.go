@@ -24,7 +24,6 @@
 //	  demangle/   names of C++ and Rust in a readable form
 //	  buildid/    a build ID -> its ELF file: given, in a folder, from debuginfod
 //	  debuginfod/ a build ID -> a debuginfod server's file, kept as all clients keep it
-//	  symstore/   Breakpad's .sym -> an address's function, line, inlined calls
 //	  unpack/     a .deb, a .rpm, a tar file -> the ELF files in it
 //	  lazyregexp/ regular expressions that are compiled when first used
 //	format/     our traces and records, others' reports, and how all of them look

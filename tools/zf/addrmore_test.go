@@ -193,7 +193,7 @@ const (
 // TestAddrContainers: -e names a package or a folder.
 func TestAddrContainers(t *testing.T) {
 	for _, name := range []string{"sample.deb", "sample.rpm"} {
-		path := filepath.Join("..", "unpack", "testdata", name)
+		path := filepath.Join("..", "symbol", "unpack", "testdata", name)
 		code, stdout, stderr := zf(nil, "addr", "-f", "-e", path, "--build-id", packagedID, packagedAddr)
 		if code != exitOK || stdout != "add\n/src/a.c:2\n" || stderr != "" {
 			t.Errorf("%s: %d, %q, %q", name, code, stdout, stderr)
@@ -264,30 +264,27 @@ func TestProcessAddress(t *testing.T) {
 	}
 }
 
-// TestAddrStores: -e names a file of Breakpad's, or a folder of a symbol server.
-func TestAddrStores(t *testing.T) {
-	const id, text = "00010203040506070809a0b0c0d0e0f0", "MODULE Linux x86_64 03020100050407060809A0B0C0D0E0F00 prog\nINFO CODE_ID 00010203040506070809A0B0C0D0E0F0\nFILE 0 a.c\nFUNC 1000 20 0 work\n1000 20 7 0\n"
+// TestAddrNotELF: a file that is no ELF file, such as Breakpad's .sym, is refused, and a folder
+// without the build is named.
+func TestAddrNotELF(t *testing.T) {
 	root := t.TempDir()
-	dir := filepath.Join(root, "prog", "03020100050407060809A0B0C0D0E0F00")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(dir, "prog.sym")
+	path := filepath.Join(root, "prog.sym")
+	text := "MODULE Linux x86_64 03020100050407060809A0B0C0D0E0F00 prog\nFUNC 1000 20 0 work\n"
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"-e", path}, {"-e", root, "--build-id=" + id}} {
-		for _, addr := range []string{"0x1010", "work+0x10"} {
-			code, stdout, stderr := zf(nil, append(append([]string{"addr", "-f"}, args...), addr)...)
-			if code != exitOK || stdout != "work\na.c:7\n" || stderr != "" {
-				t.Errorf("zf addr %q %s = %d, %q, %q", args, addr, code, stdout, stderr)
-			}
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"addr", "-e", path, "0x1010"}, "-e names the ELF file to resolve with"},
+		{[]string{"addr", "-e", path, "--build-id=aabbccddee", "0x1010"}, "-e names the ELF file to resolve with"},
+		{[]string{"addr", "-e", root, "--build-id=aabbccddee", "0x1010"}, "has it not"},
+		{[]string{"symbolize", "-e", path}, "ELF file"},
+	} {
+		code, _, stderr := zf(strings.NewReader(""), tt.args...)
+		if code != exitUsage || !strings.Contains(stderr, tt.want) {
+			t.Errorf("zf %q = %d, %q; want %q", tt.args, code, stderr, tt.want)
 		}
-	}
-	if code, stdout, stderr := zf(strings.NewReader("pc=0x1010\n"), "symbolize", "-e", path); code != exitOK || !strings.Contains(stdout, "work+0x10") || !strings.Contains(stdout, "a.c:7") {
-		t.Errorf("zf symbolize: %d, %q, %q", code, stdout, stderr)
-	}
-	if code, _, stderr := zf(nil, "addr", "-e", root, "--build-id=aabbccddee", "0x1010"); code != exitUsage || !strings.Contains(stderr, "has it not") {
-		t.Errorf("another build: %d, %q", code, stderr)
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/zeroframe/zeroframe/tools/symbol"
 	"github.com/zeroframe/zeroframe/tools/symbol/buildid"
 	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
-	"github.com/zeroframe/zeroframe/tools/symbol/symstore"
 	"github.com/zeroframe/zeroframe/tools/symbol/unpack"
 )
 
@@ -109,11 +108,11 @@ func (f *symbolizeFlags) images(l *loader) (*lookup.Images, error) {
 		files = append(files, path)
 	}
 	for _, path := range files {
-		sym, c, err := l.open(path)
+		sym, err := l.indexes.openIndexed(path)
 		if err != nil {
 			return nil, err
 		}
-		add(sym, c)
+		add(sym, sym)
 	}
 	for _, d := range folders {
 		// The kernel of a folder of modules is what their traces mostly are of.
@@ -145,20 +144,6 @@ func (f *symbolizeFlags) setBias(im *lookup.Images) error {
 	return nil
 }
 
-// open opens an ELF file, or a file of a crash reporter.
-func (l *loader) open(path string) (lookup.Resolver, io.Closer, error) {
-	sym, err := l.indexes.openIndexed(path)
-	if errors.Is(err, symbol.ErrNotELF) {
-		if t, terr := symstore.Open(path); terr == nil {
-			return t, t, nil
-		}
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	return sym, sym, nil
-}
-
 // search has im find images in folders and at servers.
 func (l *loader) search(im *lookup.Images, folders []*buildid.Folder) {
 	opened := func(sym *symbol.File) lookup.Resolver {
@@ -174,11 +159,6 @@ func (l *loader) search(im *lookup.Images, folders []*buildid.Folder) {
 				return opened(sym)
 			}
 		}
-		for _, d := range folders {
-			if t := symstore.Find(d.Root, build); t != nil {
-				return t
-			}
-		}
 		return opened(l.indexes.fromServer(build))
 	}
 	im.File = func(path string) lookup.Resolver {
@@ -191,8 +171,7 @@ func (l *loader) search(im *lookup.Images, folders []*buildid.Folder) {
 	}
 }
 
-// addrSymbols is what addresses are looked up in: a *symbol.File, a *symbol.Map or a
-// *symstore.Table.
+// addrSymbols is what addresses are looked up in: a *symbol.File or a *symbol.Map.
 type addrSymbols interface {
 	io.Closer
 	Name() string
@@ -207,11 +186,8 @@ func (x *opening) openFor(opt *addrOptions) (addrSymbols, error) {
 	if opt.mapFile != "" {
 		return openMap(opt.mapFile, opt.base, x.stderr)
 	}
-	f, t, err := x.openNamed(opt.exe, opt.buildID)
-	switch {
-	case t != nil:
-		return t, nil
-	case err != nil:
+	f, err := x.openNamed(opt.exe, opt.buildID)
+	if err != nil {
 		return nil, err
 	}
 	if err := f.CanResolve(); err != nil {
@@ -224,49 +200,37 @@ func (x *opening) openFor(opt *addrOptions) (addrSymbols, error) {
 	return f, nil
 }
 
-// openNamed opens the file of -e, or of --build-id, which may be one of a crash reporter's.
-func (x *opening) openNamed(exe, build string) (*symbol.File, *symstore.Table, error) {
+// openNamed opens the file that -e or --build-id names.
+func (x *opening) openNamed(exe, build string) (*symbol.File, error) {
 	if build != "" && exe == defaultExe {
-		f, err := x.build(build, nil)
-		return f, nil, err
+		return x.build(build, nil)
 	}
 	f, err := x.open(exe)
 	switch {
 	case err == nil && (build == "" || f.BuildID() == build):
-		return f, nil, nil
+		return f, nil
 	case err == nil:
 		f.Close()
-		return nil, nil,
-			fmt.Errorf("%s is of another build than %s; -e may name a folder in which there are several",
-				exe, build)
+		return nil, fmt.Errorf(
+			"%s is of another build than %s; -e may name a folder in which there are several",
+			exe, build)
 	case !errors.Is(err, symbol.ErrNotELF):
-		return nil, nil, fmt.Errorf("%w; -e names the ELF file to resolve with", err)
-	}
-	if build != "" {
-		if t := symstore.Find(exe, build); t != nil {
-			return nil, t, nil
-		}
+		return nil, fmt.Errorf("%w; -e names the ELF file to resolve with", err)
 	}
 	d, derr := x.folderOf(exe)
 	switch {
 	case derr != nil:
-		return nil, nil, derr
+		return nil, derr
 	case d == nil:
-		t, terr := symstore.Open(exe)
-		if errors.Is(terr, symstore.ErrUnknown) {
-			t, terr = nil, fmt.Errorf("%w; -e names the ELF file to resolve with", err)
-		}
-		return nil, t, terr
+		return nil, fmt.Errorf("%w; -e names the ELF file to resolve with", err)
 	case build != "":
-		f, err = x.build(build, d)
-		return f, nil, err
+		return x.build(build, d)
 	}
 	path, oerr := d.Only()
 	if oerr != nil {
-		return nil, nil, fmt.Errorf("%w, %w", err, oerr)
+		return nil, fmt.Errorf("%w, %w", err, oerr)
 	}
-	f, err = x.open(path)
-	return f, nil, err
+	return x.open(path)
 }
 
 // build opens the file of a build: from the folder, if it is not nil, or from a server.
