@@ -115,11 +115,11 @@ bench:
 
 # It downloads a kernel's debug file, near a gigabyte, once.
 bench-symbol:
-	go run ./tools/symbol/bench
+	go run ./qemu/benchsymbol
 
 # It runs as root best: then the socket's buffer is as large as it wants.
 bench-receive:
-	go run ./tools/receive/bench -o bench-receive.txt
+	go run ./qemu/benchreceive -o bench-receive.txt
 
 # The collector comes from the Go module proxy; to build it takes minutes, once.
 test-otlp:

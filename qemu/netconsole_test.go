@@ -14,7 +14,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/qemu/await"
 	"github.com/zeroframe/zeroframe/tools/machine/image"
-	"github.com/zeroframe/zeroframe/tools/receive/reassemble"
+	received "github.com/zeroframe/zeroframe/tools/receive"
 	"github.com/zeroframe/zeroframe/tracer/datagram"
 )
 
@@ -162,7 +162,7 @@ func (r *receiver) sort(t *testing.T, buildID string) (a arrived) {
 		a.parts[p.Seq-1] = append(a.parts[p.Seq-1], p)
 	}
 	for i, parts := range a.parts {
-		var tr reassemble.Trace
+		var tr received.Trace
 		for _, p := range parts {
 			if _, err := tr.Add(p); err != nil {
 				t.Fatalf("trace %d: %v", i+1, err)
@@ -200,7 +200,7 @@ func loseSome(t *testing.T, a arrived, runs uint64) {
 		r := rand.New(rand.NewPCG(seed, 30))
 		all := ""
 		for i, parts := range a.parts {
-			var tr reassemble.Trace
+			var tr received.Trace
 			for _, at := range r.Perm(len(parts)) {
 				if r.IntN(10) < 3 {
 					continue
@@ -336,14 +336,14 @@ func TestPreviousByNetwork(t *testing.T) {
 			}
 			var whole []string
 			var parts []datagram.Part
-			open := reassemble.Trace{}
+			open := received.Trace{}
 			for _, b := range r.all(t) {
 				p, why := datagram.Parse(b)
 				if why != datagram.None {
 					continue
 				}
 				if n := len(parts); n > 0 && string(p.Build) != string(parts[n-1].Build) {
-					open = reassemble.Trace{}
+					open = received.Trace{}
 				}
 				parts = append(parts, p)
 				if _, err := open.Add(p); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/gopacket/pcapgo"
 
 	"github.com/zeroframe/zeroframe/tools/machine/image"
-	"github.com/zeroframe/zeroframe/tools/receive/reassemble"
+	received "github.com/zeroframe/zeroframe/tools/receive"
 	"github.com/zeroframe/zeroframe/tracer/datagram"
 )
 
@@ -67,7 +67,7 @@ func TestNetDump(t *testing.T) {
 			t.Run(net+"/"+form, func(t *testing.T) {
 				t.Parallel()
 				var fault, first, last time.Time
-				var tr reassemble.Trace
+				var tr received.Trace
 				whole, parts, bytes := false, 0, 0
 				for _, d := range dump(t, net, "crash=early.nil-write trace="+form) {
 					udp, _ := d.packet.Layer(layers.LayerTypeUDP).(*layers.UDP)

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/zeroframe/zeroframe/qemu/worsen"
 	"github.com/zeroframe/zeroframe/tools/format/photo"
-	"github.com/zeroframe/zeroframe/tools/format/photo/worsen"
 	"github.com/zeroframe/zeroframe/tools/machine/image"
 	"github.com/zeroframe/zeroframe/tools/machine/iso"
 )

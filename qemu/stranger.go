@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/symbol/lazyregexp"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // The bounds of what a stranger's recording may ask for without doubts.
@@ -40,11 +40,11 @@ func whole(pattern string) string { return `\A(?:` + pattern + `)\z` }
 
 // The machine's type and the processor.
 var (
-	strangeMachine = lazyregexp.New(
+	strangeMachine = lookup.Regexp(
 		whole(`(q35|pc|microvm|pc-(q35|i440fx)-[0-9]{1,2}\.[0-9]{1,2})(,(acpi|auto-kernel-cmdline|` +
 			`fd-bootchk|graphics|hpet|i8042|ioapic2|isa-serial|mem-merge|option-roms|pcie|pic|pit|rtc|sata|smbus|smm|usb|vmport|` +
 			`x-option-roms)=` + switchPattern + `|,max-ram-below-4g=[0-9]{1,12}[KMG]?)*`))
-	strangeCPU = lazyregexp.New(whole(`[A-Za-z0-9][A-Za-z0-9._-]{0,63}` +
+	strangeCPU = lookup.Regexp(whole(`[A-Za-z0-9][A-Za-z0-9._-]{0,63}` +
 		`(,[+-][a-z0-9][a-z0-9._-]{0,63}|,[a-z0-9][a-z0-9._-]{0,63}=` + valuePattern + `)*`))
 )
 
@@ -60,26 +60,26 @@ const strangeDevice = `(AC97|VGA|bochs-display|cirrus-vga|e1000|e1000-82544gc|e1
 	`|,mac=([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}|,romfile=|,chardev=` + idPattern + `)*`
 
 // devicesCharacter finds the character device.
-var devicesCharacter = lazyregexp.New(`,chardev=([^,]*)`)
+var devicesCharacter = lookup.Regexp(`,chardev=([^,]*)`)
 
 // strangeArguments are further arguments for QEMU that a recording may have, with the patterns of
 // their values. nil: it has none.
 var strangeArguments = map[string]func() *regexp.Regexp{
 	"-S": nil, "-no-acpi": nil, "-no-fd-bootchk": nil, "-no-hpet": nil, "-usb": nil,
-	"-chardev": lazyregexp.New(whole(`null,id=(` + idPattern + `)`)),
+	"-chardev": lookup.Regexp(whole(`null,id=(` + idPattern + `)`)),
 	"-cpu":     strangeCPU,
-	"-device":  lazyregexp.New(whole(strangeDevice)),
-	"-global": lazyregexp.New(
+	"-device":  lookup.Regexp(whole(strangeDevice)),
+	"-global": lookup.Regexp(
 		whole(`(ICH9-LPC\.disable_s[34]|PIIX4_PM\.disable_s[34]|virtio-mmio\.force-legacy|` +
 			`(kvm-pit|mc146818rtc)\.lost_tick_policy|hpet\.msi)=(` + valuePattern + `|delay|discard|slew)`)),
-	"-m":        lazyregexp.New(whole(`(?:size=)?([0-9]{1,9})([MG]?)`)),
-	"-monitor":  lazyregexp.New(whole(`none`)),
-	"-parallel": lazyregexp.New(whole(`none`)),
-	"-rtc": lazyregexp.New(
+	"-m":        lookup.Regexp(whole(`(?:size=)?([0-9]{1,9})([MG]?)`)),
+	"-monitor":  lookup.Regexp(whole(`none`)),
+	"-parallel": lookup.Regexp(whole(`none`)),
+	"-rtc": lookup.Regexp(
 		whole(`base=(utc|localtime|[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2})?)` +
 			`(,clock=(vm|rt|host))?(,driftfix=(none|slew))?`)),
-	"-uuid": lazyregexp.New(whole(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)),
-	"-vga":  lazyregexp.New(whole(`none|std|cirrus|vmware|qxl`)),
+	"-uuid": lookup.Regexp(whole(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)),
+	"-vga":  lookup.Regexp(whole(`none|std|cirrus|vmware|qxl`)),
 }
 
 // Doubts says what of a machine may do more than be a machine: what is of no form that zf knows, a

@@ -7,13 +7,12 @@
 //	  gotest/     what zf test has in common with go test: flags, results, events
 //	  iso/        an image and its files -> an ISO image, for real machines
 //	  record/     a run of a machine, in a file -> what it needs to do the same again
-//	  replay/     a recorded machine, run once more by a debugger's commands
-//	  rewind/     a recording -> a gdb stub that goes backwards, too
+//	  replay/     a recorded machine, run once more, and backwards, by a debugger's commands
 //	  install/    what is missing -> the command that installs it here
 //	  doctor/     this machine -> what of it the commands need
 //	symbol/     addresses, code and files; itself: an address -> function, source line, inlined calls
 //	  lookup/     what is asked about an address, and the answer: types alone
-//	  elf/        an ELF file -> sections, their contents, the build ID
+//	  elf/        an ELF file -> sections, their contents, the build ID; the ELF files in a .deb, a .rpm, a tar file
 //	  dwarf/      debug information -> functions, source lines, inlined calls
 //	  mapfile/    nm's output and linkers' maps -> functions by address, and back
 //	  code/       machine code -> calls, tail calls, function starts, the call graph
@@ -21,11 +20,8 @@
 //	  flow/       machine code -> what registers and stack words hold at each instruction
 //	  argument/   a frame and its memory -> what the function was called with
 //	  stacks/     machine code -> how deep each stack can get
-//	  demangle/   names of C++ and Rust in a readable form
 //	  buildid/    a build ID -> its ELF file: given, in a folder, from debuginfod
 //	  debuginfod/ a build ID -> a debuginfod server's file, kept as all clients keep it
-//	  unpack/     a .deb, a .rpm, a tar file -> the ELF files in it
-//	  lazyregexp/ regular expressions that are compiled when first used
 //	format/     our traces and records, others' reports, and how all of them look
 //	  wire/       our traces: bytes -> traces
 //	  foreign/    other systems' traces, line by line
@@ -38,23 +34,18 @@
 //	  page/       a log, profiles, snapshots -> one HTML page
 //	  input/      a log, a serial device, a socket -> live text, even if it vanishes
 //	  eventstream/records between a target's text -> the records
-//	  depot/      stacks that a target has sent once -> their addresses
 //	  profile/    a CPU profile -> a table, a flame graph, pprof's file
 //	  handle/     snapshots of what is open -> who opened it, and what has grown
 //	  probe/      names of functions -> where breakpoints go, and what they have counted
-//	  timeline/   what CPUs did last -> a line of time, for a viewer
 //	postmortem/ questions to a dead machine
 //	  memory/     a dump, a gdb stub -> a machine's memory, by virtual addresses
 //	  core/       a trace, a machine's memory -> a core file, for a debugger
 //	  inspect/    a core file, or a traceback -> goroutines, variables, as Delve has them
-//	  gotrace/    Go's execution trace
 //	  heap/       a core file -> the objects in the heap, their types, who holds them
 //	  locks/      machine code -> which mutexes a frame holds at a pc
 //	  waits/      a core -> who waits for whom, and what keeps the program from going on
 //	  why/        a recording -> what the death came from, and who has written a word
 //	receive/    many machines' datagrams -> their logs and traces, counted, exported
-//	  reassemble/ datagrams -> whole traces
-//	  dump/       the packets of a dead machine's memory -> a file of it
 //	imports_test.go holds that imports flow one way, in short chains
 //	setup.sh    installs what `make run`, `make test` and `make test-boot` need
 //

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/receive/fleet"
+	"github.com/zeroframe/zeroframe/qemu/fleet"
 	"github.com/zeroframe/zeroframe/tools/symbol/buildid"
 	"github.com/zeroframe/zeroframe/tracer"
 )

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/zeroframe/zeroframe/tools/format/input"
-	"github.com/zeroframe/zeroframe/tools/receive/dump"
+
 	format "github.com/zeroframe/zeroframe/tracer/dump"
 )
 
@@ -26,12 +26,12 @@ func (c *config) readCom2(ctx context.Context, stdin io.Reader, key *ecdh.Privat
 	}
 	defer in.Close()
 	defer context.AfterFunc(ctx, func() { in.Close() })()
-	var d *dump.Assembly
+	var d *Assembly
 	var failed error
 	var told uint32
-	var seal *dump.Session
+	var seal *Session
 	var skipped int64
-	s := dump.Stream{Packet: func(h *format.Header, p []byte) bool {
+	s := Stream{Packet: func(h *format.Header, p []byte) bool {
 		body := p[format.HeaderSize:]
 		if d == nil {
 			a, ok := format.ParseAnnounce(body)
@@ -44,8 +44,8 @@ func (c *config) readCom2(ctx context.Context, stdin io.Reader, key *ecdh.Privat
 				return false
 			}
 			seal = s
-			path := dump.FileName(c.cores, filepath.Base(c.com2), h.Dump)
-			if d, failed = dump.Open(path, h.Dump, &a); failed != nil {
+			path := FileName(c.cores, filepath.Base(c.com2), h.Dump)
+			if d, failed = Open(path, h.Dump, &a); failed != nil {
 				failed = fmt.Errorf("%s: %w", path, failed)
 				return false
 			}
@@ -63,7 +63,7 @@ func (c *config) readCom2(ctx context.Context, stdin io.Reader, key *ecdh.Privat
 				return true
 			}
 		}
-		if failed = d.Add(h, body); failed != nil && !errors.Is(failed, dump.ErrNonsense) {
+		if failed = d.Add(h, body); failed != nil && !errors.Is(failed, ErrNonsense) {
 			return false
 		}
 		failed = nil

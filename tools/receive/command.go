@@ -20,8 +20,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/zeroframe/zeroframe/tools/format/terminal"
-	"github.com/zeroframe/zeroframe/tools/receive/capture"
-	"github.com/zeroframe/zeroframe/tools/receive/dump"
+
 	"github.com/zeroframe/zeroframe/tools/receive/otlp"
 	"github.com/zeroframe/zeroframe/tools/symbol/buildid"
 )
@@ -100,7 +99,7 @@ func (c *config) receive(ctx context.Context, stdin io.Reader, stdout io.Writer,
 		}
 	}
 	if c.newKey != "" {
-		public, err := dump.NewKey(c.newKey)
+		public, err := NewKey(c.newKey)
 		if err == nil {
 			_, err = fmt.Fprintf(stdout, "core.key=%s\n", public)
 		}
@@ -108,7 +107,7 @@ func (c *config) receive(ctx context.Context, stdin io.Reader, stdout io.Writer,
 	}
 	var key *ecdh.PrivateKey
 	if c.key != "" {
-		if key, err = dump.ReadKey(c.key); err != nil {
+		if key, err = ReadKey(c.key); err != nil {
 			return err
 		}
 	}
@@ -225,7 +224,7 @@ func lookUp(a netip.Addr) string {
 
 // feed gives the intake its datagrams, from the network or from a capture.
 func (c *config) feed(ctx context.Context, stdin io.Reader, l *Listener, in *Intake, r *Reporter,
-	m *messages) (*capture.Stats, error) {
+	m *messages) (*CaptureStats, error) {
 	if c.pcap != "" {
 		return c.readCapture(ctx, stdin, in, r)
 	}
@@ -245,7 +244,7 @@ func (c *config) feed(ctx context.Context, stdin io.Reader, l *Listener, in *Int
 var errEnd = errors.New("interrupted")
 
 func (c *config) readCapture(ctx context.Context, stdin io.Reader, in *Intake,
-	r *Reporter) (*capture.Stats, error) {
+	r *Reporter) (*CaptureStats, error) {
 	src := stdin
 	if c.pcap != "-" {
 		file, err := os.Open(c.pcap)
@@ -259,13 +258,13 @@ func (c *config) readCapture(ctx context.Context, stdin io.Reader, in *Intake,
 		defer context.AfterFunc(ctx, func() { file.Close() })()
 	}
 	var ticked time.Time
-	opt := capture.Options{Port: uint16(c.port), Idle: func() error {
+	opt := CaptureOptions{Port: uint16(c.port), Idle: func() error {
 		if ctx.Err() != nil {
 			return errEnd
 		}
 		return r.Flush()
 	}}
-	stats, err := capture.Datagrams(src, opt, func(when time.Time, from netip.AddrPort,
+	stats, err := Datagrams(src, opt, func(when time.Time, from netip.AddrPort,
 		payload []byte) {
 		in.Datagram(when, from, payload)
 		if d := when.Sub(ticked); d > 50*time.Millisecond || d < 0 {
@@ -296,7 +295,7 @@ func others(sep string, list ...counted) (s string) {
 }
 
 // summary says what has been received.
-func summary(m *messages, in Stats, out ReportStats, captured *capture.Stats,
+func summary(m *messages, in Stats, out ReportStats, captured *CaptureStats,
 	export *otlp.Exporter) {
 	if captured != nil {
 		s := fmt.Sprintf("%d packets, %d datagrams of the port", captured.Packets, captured.Datagrams) +

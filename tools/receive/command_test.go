@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/zeroframe/zeroframe/qemu/await"
-	"github.com/zeroframe/zeroframe/tools/receive/fleet"
+	"github.com/zeroframe/zeroframe/qemu/fleet"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 

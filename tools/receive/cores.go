@@ -9,11 +9,9 @@ import (
 	"time"
 
 	format "github.com/zeroframe/zeroframe/tracer/dump"
-
-	"github.com/zeroframe/zeroframe/tools/receive/dump"
 )
 
-// The memory of machines that have died (package tools/receive/dump): it comes in datagrams of its own,
+// The memory of machines that have died (dump.go): it comes in datagrams of its own,
 // which are answered, and goes to files in a folder. Without a folder a machine is told that nobody
 // takes it, and goes on at once.
 
@@ -60,10 +58,10 @@ type coreKey struct {
 // coming is a dump that is announced. An announcement proves nothing: it has a file from the first
 // item on, which with a key only the machine can have made.
 type coming struct {
-	d        *dump.Assembly // nil: nothing has come yet
+	d        *Assembly // nil: nothing has come yet
 	announce format.Announce
 	id       uint64
-	seal     *dump.Session // nil: it is not sealed
+	seal     *Session // nil: it is not sealed
 	machine  string
 	from     netip.AddrPort
 	epoch    byte
@@ -153,8 +151,8 @@ func (c *cores) announced(now time.Time, from netip.AddrPort, machine string, h 
 func (c *cores) admit(now time.Time, from netip.AddrPort, machine string, h *format.Header,
 	a *format.Announce) *coming {
 	why := ""
-	var s *dump.Session
-	switch err := dump.CheckAnnounce(a); {
+	var s *Session
+	switch err := CheckAnnounce(a); {
 	case c.folder == "":
 		why = "-"
 	case err != nil:
@@ -170,7 +168,7 @@ func (c *cores) admit(now time.Time, from netip.AddrPort, machine string, h *for
 		return &coming{
 			announce: *a, id: h.Dump, seal: s, machine: machine, heard: now, from: from,
 			answers: format.Answer{Next: 1},
-			page:    dump.Left(dump.FileName(c.folder, machine, h.Dump), h.Dump, a),
+			page:    Left(FileName(c.folder, machine, h.Dump), h.Dump, a),
 		}
 	}
 	if why == "-" {
@@ -233,8 +231,8 @@ func (c *cores) room(from netip.Addr) bool {
 // begin begins the file of a dump, now that the first item has come, and reports whether there is
 // one.
 func (c *cores) begin(now time.Time, in *coming) bool {
-	path := dump.FileName(c.folder, in.machine, in.id)
-	d, err := dump.Open(path, in.id, &in.announce)
+	path := FileName(c.folder, in.machine, in.id)
+	d, err := Open(path, in.id, &in.announce)
 	if err != nil {
 		c.refuse(now, fmt.Sprintf("%s has a dump of its memory, which is not taken: %s: %v",
 			in.machine, path, err))
@@ -256,7 +254,7 @@ func (c *cores) begin(now time.Time, in *coming) bool {
 }
 
 // session returns what opens the packets of a dump, or why it is not taken.
-func (c *cores) session(a *format.Announce) (s *dump.Session, why string) {
+func (c *cores) session(a *format.Announce) (s *Session, why string) {
 	switch {
 	case a.Sealed && c.key == nil:
 		return nil, "encrypted with a key: -key FILE opens it"
@@ -265,7 +263,7 @@ func (c *cores) session(a *format.Announce) (s *dump.Session, why string) {
 	case !a.Sealed:
 		return nil, ""
 	}
-	s, err := dump.NewSession(c.key, a)
+	s, err := NewSession(c.key, a)
 	if err != nil {
 		return nil, fmt.Sprintf("whose key is none: %v", err)
 	}
@@ -283,7 +281,7 @@ func (c *cores) item(now time.Time, in *coming, h *format.Header, body []byte) {
 			return
 		}
 		switch err := in.d.Add(h, body); {
-		case errors.Is(err, dump.ErrNonsense):
+		case errors.Is(err, ErrNonsense):
 			return // perhaps not of this machine; it is not acknowledged
 		case err != nil:
 			c.fail(in, err)
@@ -418,7 +416,7 @@ func (c *cores) tick(now time.Time) {
 	if c.folder != "" && now.Sub(c.swept) > coreSilence {
 		c.swept = now
 		c.measure()
-		dump.Abandoned(c.folder, now.Add(-coreSilence), func(d *dump.Assembly, err error) {
+		Abandoned(c.folder, now.Add(-coreSilence), func(d *Assembly, err error) {
 			if err != nil {
 				c.say(fmt.Sprintf("what another receiver has left of a dump in %s: %v", d.Path(), err))
 				return

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/receive/dump"
 	format "github.com/zeroframe/zeroframe/tracer/dump"
 	"github.com/zeroframe/zeroframe/tracer/seal"
 )
@@ -123,10 +122,10 @@ func (c *coreIntake) files(t *testing.T) map[string]string {
 
 func privateKey(t *testing.T) *ecdh.PrivateKey {
 	path := filepath.Join(t.TempDir(), "key")
-	if _, err := dump.NewKey(path); err != nil {
+	if _, err := NewKey(path); err != nil {
 		t.Fatal(err)
 	}
-	k, err := dump.ReadKey(path)
+	k, err := ReadKey(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,11 +9,14 @@
 //
 // Datagrams flow one way through these parts:
 //
+//	capture.go     the datagrams in a capture file (-pcap)
 //	listen.go      a socket -> batches of datagrams (recvmmsg on Linux)
 //	intake.go      a datagram -> a log line, or a part of a trace
 //	machine.go     the machines, least recently heard first, and what each may hold
-//	open.go        the traces that are not whole yet
+//	open.go        the traces that are not whole yet; reassemble.go: the parts of one
 //	cores.go       the memory of machines that have died -> files
+//	dump.go        packets -> such a file; dumpstate.go: what is left when the receiver ends;
+//	               dumpelf.go: the file's form; dumpkey.go: sealed ones; dumpstream.go: of a serial line
 //	com2.go        the same of a serial line
 //	netconsole.go  a netconsole datagram -> its lines
 //	oops.go        the lines of a Linux oops, gathered

@@ -24,7 +24,7 @@ import (
 	collogs "go.opentelemetry.io/proto/otlp/collector/logs/v1"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/zeroframe/zeroframe/tools/receive/fleet"
+	"github.com/zeroframe/zeroframe/qemu/fleet"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 

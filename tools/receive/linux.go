@@ -12,7 +12,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/tools/format/foreign"
 	"github.com/zeroframe/zeroframe/tools/format/wire"
-	"github.com/zeroframe/zeroframe/tools/receive/crash"
+	"github.com/zeroframe/zeroframe/tools/receive/otlp"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -51,8 +51,8 @@ func (s *resolver) resolveOops(a *Arrival) *result {
 			names = append(names, f.Calls[n-1].Function)
 		}
 	}
-	res.add(s.r, t, &crash.Crash{
-		Kind: t.Kind, Type: "linux " + t.Kind, Functions: crash.Reduce(names), Fatal: t.Kind != "warning",
+	res.add(s.r, t, &otlp.Crash{
+		Kind: t.Kind, Type: "linux " + t.Kind, Functions: otlp.Reduce(names), Fatal: t.Kind != "warning",
 		Stack: string(res.text),
 	})
 	return res

@@ -8,7 +8,6 @@ import (
 	"container/list"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/receive/reassemble"
 	"github.com/zeroframe/zeroframe/tracer/datagram"
 )
 
@@ -24,7 +23,7 @@ type openTrace struct {
 	m     *machine
 	key   traceKey
 	build string
-	parts reassemble.Trace
+	parts Trace
 	cost  int // in bytes, as counted in Intake.held
 	first time.Time
 	heard time.Time

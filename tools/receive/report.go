@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/receive/crash"
+	"github.com/zeroframe/zeroframe/tools/receive/otlp"
 	"github.com/zeroframe/zeroframe/tools/symbol/buildid"
 )
 
@@ -47,7 +47,7 @@ type ReportOptions struct {
 	// Finder finds the ELF files; nil: nothing is resolved.
 	Finder *buildid.Finder
 	// Export takes what ended a kernel, and reports whether there was room; nil: nobody does.
-	Export func(*crash.Crash) bool
+	Export func(*otlp.Crash) bool
 	// Log takes messages for the user, without a line end; nil: they are lost.
 	Log func(string)
 }
@@ -101,7 +101,7 @@ type result struct {
 	a       *Arrival
 	text    []byte
 	objects [][]byte // JSON, by crash, without the closing brace
-	crashes []*crash.Crash
+	crashes []*otlp.Crash
 	unknown bool // nothing could be resolved
 }
 
@@ -240,7 +240,7 @@ func (r *Reporter) say(s string) {
 }
 
 // count counts a crash, hands it to the exporter, and returns its group. The lock is held.
-func (r *Reporter) count(c *crash.Crash) group {
+func (r *Reporter) count(c *otlp.Crash) group {
 	if c.Bystander {
 		return group{}
 	}
@@ -323,7 +323,7 @@ type received struct {
 }
 
 // closeObject adds them to an object that has no closing brace yet.
-func closeObject(object []byte, res *result, c *crash.Crash, g *group) []byte {
+func closeObject(object []byte, res *result, c *otlp.Crash, g *group) []byte {
 	a := res.a
 	more := received{
 		ID: c.ID, Host: a.Machine, Address: a.Addr.String(), Time: a.Time.UTC(),

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/receive/crash"
-	"github.com/zeroframe/zeroframe/tools/receive/fleet"
+	"github.com/zeroframe/zeroframe/qemu/fleet"
+	"github.com/zeroframe/zeroframe/tools/receive/otlp"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -20,7 +20,7 @@ func TestOrder(t *testing.T) {
 	im := testImage(t)
 	var out bytes.Buffer
 	exported := 0
-	r := NewReporter(t.Context(), ReportOptions{Out: &out, JSON: true, Export: func(*crash.Crash) bool {
+	r := NewReporter(t.Context(), ReportOptions{Out: &out, JSON: true, Export: func(*otlp.Crash) bool {
 		exported++
 		return exported <= 10
 	}})

@@ -17,7 +17,7 @@ import (
 	"github.com/zeroframe/zeroframe/tools/format/terminal"
 	"github.com/zeroframe/zeroframe/tools/format/trace"
 	"github.com/zeroframe/zeroframe/tools/format/wire"
-	"github.com/zeroframe/zeroframe/tools/receive/crash"
+	"github.com/zeroframe/zeroframe/tools/receive/otlp"
 	"github.com/zeroframe/zeroframe/tools/symbol/buildid"
 	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 	"github.com/zeroframe/zeroframe/tracer"
@@ -136,12 +136,12 @@ func (s *resolver) run(a *Arrival) *result {
 }
 
 // add adds a trace to a result.
-func (res *result) add(r *Reporter, t *wire.Trace, c *crash.Crash) {
+func (res *result) add(r *Reporter, t *wire.Trace, c *otlp.Crash) {
 	a := res.a
 	c.ID, c.Host, c.Address, c.Time = crashID(a, len(res.crashes)), a.Machine, a.Addr.String(), a.Time
 	c.Reason, c.Context, c.BuildID = t.Reason, t.Context, t.BuildID
 	if !c.Bystander {
-		c.Fingerprint = crash.Fingerprint(c.Type, c.Functions)
+		c.Fingerprint = otlp.Fingerprint(c.Type, c.Functions)
 	}
 	res.crashes = append(res.crashes, c)
 	if r.opt.JSON {
@@ -156,8 +156,8 @@ func (s *resolver) onTrace(t *wire.Trace) {
 		return
 	}
 	kind := cmp.Or(t.Kind, tracer.KindTrace.String())
-	c := &crash.Crash{
-		Kind: kind, Type: kind, Thread: t.Thread, Functions: crash.Functions(t), Damaged: t.Damaged,
+	c := &otlp.Crash{
+		Kind: kind, Type: kind, Thread: t.Thread, Functions: otlp.Functions(t), Damaged: t.Damaged,
 		// What a boot before has left in RAM has ended that one.
 		Fatal:     t.Fatal() || t.Previous > 0 && t.Of == 0,
 		Bystander: t.Of != 0 && !strings.HasPrefix(t.Reason, tracer.DiedToo),
@@ -166,7 +166,7 @@ func (s *resolver) onTrace(t *wire.Trace) {
 		c.Type += " " + tracer.VectorName(uint32(t.Cause.Vector))
 	}
 	if s.r.opt.Export != nil { // else nobody reads it
-		c.Stack = crash.Stack(t)
+		c.Stack = otlp.Stack(t)
 	}
 	res.add(s.r, t, c)
 	for i := range t.Frames {

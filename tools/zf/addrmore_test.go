@@ -193,7 +193,7 @@ const (
 // TestAddrContainers: -e names a package or a folder.
 func TestAddrContainers(t *testing.T) {
 	for _, name := range []string{"sample.deb", "sample.rpm"} {
-		path := filepath.Join("..", "symbol", "unpack", "testdata", name)
+		path := filepath.Join("..", "symbol", "elf", "testdata", name)
 		code, stdout, stderr := zf(nil, "addr", "-f", "-e", path, "--build-id", packagedID, packagedAddr)
 		if code != exitOK || stdout != "add\n/src/a.c:2\n" || stderr != "" {
 			t.Errorf("%s: %d, %q, %q", name, code, stdout, stderr)

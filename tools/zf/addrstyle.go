@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/zeroframe/zeroframe/tools/format/foreign"
 	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/symbol/demangle"
 	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
@@ -89,9 +89,9 @@ func (opt *addrOptions) nameOf(fr *lookup.Call, more *symbol.Detail) string {
 // part two closing brackets.
 func (opt *addrOptions) demangled(name string) string {
 	if opt.style == styleLLVM || opt.style == styleJSON {
-		return demangle.Filter(name, demangle.LLVMStyle)
+		return foreign.Demangle(name, foreign.LLVMStyle)
 	}
-	return demangle.Filter(name)
+	return foreign.Demangle(name)
 }
 
 // fileOf returns the name of a frame's file as it is printed, or "". more may be nil.

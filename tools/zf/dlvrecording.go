@@ -3,7 +3,7 @@ package main
 // `zf dlv` on a recording. Delve's only ways into a machine that somebody else runs are those
 // for rr and for debugserver: it starts a program of that name, which says where it listens, or
 // is told where Delve does. So it gets small scripts of these names, and this process serves it
-// (package tools/machine/rewind). As rr it goes backwards, too, but Delve asks the host then whether rr
+// (package tools/machine/replay). As rr it goes backwards, too, but Delve asks the host then whether rr
 // could work there.
 
 import (
@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/machine/rewind"
+	"github.com/zeroframe/zeroframe/tools/machine/replay"
 )
 
 // recordingSuffix is that of the names of recordings.
@@ -87,7 +87,7 @@ func (f *dlvFlags) runDlvRecording(c *call) error {
 }
 
 // asRR has Delve take this process for rr. served is closed when nobody is served any more.
-func asRR(ctx context.Context, bin, elf, recording string, o rewind.Options,
+func asRR(ctx context.Context, bin, elf, recording string, o replay.Options,
 	served chan struct{}) (cmd, env []string, err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -126,7 +126,7 @@ esac
 
 // asDebugserver has Delve take this process for debugserver, which connects to Delve: the
 // script says where to, in a file.
-func asDebugserver(ctx context.Context, bin, elf string, o rewind.Options,
+func asDebugserver(ctx context.Context, bin, elf string, o replay.Options,
 	served chan struct{}) (cmd, env []string, err error) {
 	o.Exits = true
 	address, script := filepath.Join(bin, "address"), filepath.Join(bin, "debugserver")
@@ -166,10 +166,10 @@ done
 }
 
 // serve serves one of Delve's sessions.
-func serve(ctx context.Context, conn net.Conn, o rewind.Options) {
+func serve(ctx context.Context, conn net.Conn, o replay.Options) {
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	if err := rewind.Serve(ctx, conn, o); err != nil && ctx.Err() == nil {
+	if err := replay.Serve(ctx, conn, o); err != nil && ctx.Err() == nil {
 		o.Log(withStart(err).Error())
 	}
 }

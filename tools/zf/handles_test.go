@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-const twice = "../handle/testdata/twice.snapshot"
+const twice = "../format/handle/testdata/twice.snapshot"
 
 // TestHandlesCommands: what zf handles and zf leaks take, and what they say of the rest.
 func TestHandlesCommands(t *testing.T) {

@@ -19,8 +19,8 @@ import (
 	"github.com/zeroframe/zeroframe/tools/format/wire"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 	"github.com/zeroframe/zeroframe/tools/symbol/buildid"
+	"github.com/zeroframe/zeroframe/tools/symbol/elf"
 	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
-	"github.com/zeroframe/zeroframe/tools/symbol/unpack"
 )
 
 // loader opens images in the background.
@@ -97,7 +97,7 @@ func (f *symbolizeFlags) images(l *loader) (*lookup.Images, error) {
 	var files []string
 	for _, path := range f.elfs {
 		info, err := os.Stat(path)
-		if err == nil && (info.IsDir() || unpack.Is(path)) {
+		if err == nil && (info.IsDir() || elf.IsPackage(path)) {
 			d, err := l.indexes.folderOf(path)
 			if err != nil {
 				return nil, err
@@ -258,7 +258,7 @@ func (x *opening) build(id string, d *buildid.Folder) (*symbol.File, error) {
 func (x *opening) folderOf(path string) (*buildid.Folder, error) {
 	d := &buildid.Folder{Root: path, Name: path, Module: foreign.ModuleName, Open: x.openIndexed}
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		if !unpack.Is(path) {
+		if !elf.IsPackage(path) {
 			return nil, nil
 		}
 		if d.Root, err = os.MkdirTemp("", "zf-package-"); err != nil {
@@ -267,7 +267,7 @@ func (x *opening) folderOf(path string) (*buildid.Folder, error) {
 		if x != nil {
 			x.temp = append(x.temp, d.Root)
 		}
-		if err := unpack.ELFs(path, d.Root); err != nil {
+		if err := elf.Unpack(path, d.Root); err != nil {
 			return nil, err
 		}
 	}

@@ -230,7 +230,7 @@ func TestSymbolizeFolderByName(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		args := append([]string{"-g", "-O1", "-o", path, "../trace/testdata/foreign/faults.c"}, flags...)
+		args := append([]string{"-g", "-O1", "-o", path, "../format/trace/testdata/foreign/faults.c"}, flags...)
 		if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}

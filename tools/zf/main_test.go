@@ -30,7 +30,7 @@ func TestDispatch(t *testing.T) {
 		{[]string{"build"}, 2, "", "want one package"},
 		{[]string{"build", ".", "-o", "x"}, 2, "", "flags go before it"},
 		{[]string{"build", "-buildmode=pie", "."}, 2, "", "-buildmode=pie"},
-		{[]string{"build", "../image"}, 2, "", "not a main package"},
+		{[]string{"build", "../machine/image"}, 2, "", "not a main package"},
 		{[]string{"test", "-h"}, 0, "-count N", ""},
 		{[]string{"test", "-nosuch"}, 2, "", "zf test: flag provided but not defined: -nosuch"},
 		{[]string{"build", "-race", "."}, 2, "", "zf build: -race: the race detector needs cgo"},

@@ -11,13 +11,13 @@ import (
 	"net"
 	"syscall"
 
-	"github.com/zeroframe/zeroframe/tools/machine/rewind"
+	"github.com/zeroframe/zeroframe/tools/machine/replay"
 )
 
 // rewindOptions are those for a recording. At the machine's first instructions there is neither
 // an image nor a goroutine, which confuses debuggers; so the Go runtime's first one is the
 // first for them.
-func rewindOptions(ctx context.Context, r *recorded) (o rewind.Options, err error) {
+func rewindOptions(ctx context.Context, r *recorded) (o replay.Options, err error) {
 	log := r.log
 	if !log.Known {
 		return o, errors.New(
@@ -28,9 +28,9 @@ func rewindOptions(ctx context.Context, r *recorded) (o rewind.Options, err erro
 		return o, err
 	}
 	if !r.Whole() {
-		return rewind.Options{Launch: launch, Image: r.elf, Last: log.Instructions - 1}, nil
+		return replay.Options{Launch: launch, Image: r.elf, Last: log.Instructions - 1}, nil
 	}
-	o = rewind.Options{Launch: launch, Image: r.elf, Last: log.Instructions - min(1, log.Instructions)}
+	o = replay.Options{Launch: launch, Image: r.elf, Last: log.Instructions - min(1, log.Instructions)}
 	if at := r.sym.Named("runtime.rt0_go"); len(at) > 0 {
 		o.Start = at[0].Start
 		return o, nil
@@ -60,7 +60,7 @@ func (f *replayFlags) serveBackwards(ctx context.Context, r *recorded) error {
 	conn, err := l.Accept()
 	if err == nil {
 		defer conn.Close()
-		err = withStart(rewind.Serve(ctx, conn, o))
+		err = withStart(replay.Serve(ctx, conn, o))
 	}
 	if err != nil {
 		return failure{interrupted(ctx, err), exitMachine}
@@ -79,9 +79,9 @@ func withGDBStep(err error) error {
 
 // withStart adds the next step to the error of a recording that ends before a debugger begins.
 func withStart(err error) error {
-	if errors.Is(err, rewind.ErrNotThere) {
+	if errors.Is(err, replay.ErrNotThere) {
 		return fmt.Errorf(
-			"%w, the Go runtime's first instruction; zf why says what it died of, and zf replay -gdb ADDR without -reverse begins earlier", rewind.ErrNotThere)
+			"%w, the Go runtime's first instruction; zf why says what it died of, and zf replay -gdb ADDR without -reverse begins earlier", replay.ErrNotThere)
 	}
 	return err
 }

@@ -231,7 +231,7 @@ func TestRunUsage(t *testing.T) {
 		{[]string{linked}, "make an image with `zf build`"},
 		{[]string{text}, "not an amd64 ELF64 file"},
 		{[]string{"./nosuch"}, "package not found"},
-		{[]string{"../image"}, "not a main package"},
+		{[]string{"../machine/image"}, "not a main package"},
 		{[]string{"-initrd", "nosuch", guest(t)}, "-initrd: open nosuch"},
 		{[]string{"-initrd", text, guest(t)}, "not a cpio archive"},
 		{[]string{"-files", "nosuch", guest(t)}, "-files: stat nosuch"},

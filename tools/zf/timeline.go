@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/zeroframe/zeroframe/tools/format/timeline"
 	"github.com/zeroframe/zeroframe/tools/format/trace"
 	"github.com/zeroframe/zeroframe/tools/format/wire"
 	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
@@ -57,7 +56,7 @@ func runTrace(c *call) error {
 			"%s has no trace with events: the kernel's option last= says how many a death has", d.path)
 	}
 	if err := writeTo(out, c.stdout, func(w io.Writer) error {
-		return timeline.WritePerfetto(w,
+		return trace.WritePerfetto(w,
 			all)
 	}); err != nil {
 		return err
@@ -106,7 +105,7 @@ func (d *dead) writeFlight(c *call, out string) error {
 }
 
 // timelines returns those of a core or of the traces in a log.
-func (d *dead) timelines(ctx context.Context, s *streams) (all []timeline.Timeline, err error) {
+func (d *dead) timelines(ctx context.Context, s *streams) (all []trace.Timeline, err error) {
 	sym, err := openSymbols(d.elf)
 	if err != nil {
 		return nil, err
@@ -119,14 +118,14 @@ func (d *dead) timelines(ctx context.Context, s *streams) (all []timeline.Timeli
 		}
 		err = s.readLog(ctx, d.path, nil, trace.Options{Symbols: sym, Force: d.force,
 			OnTrace: func(t *wire.Trace) {
-				if l, ok := timeline.OfTrace(t); ok {
+				if l, ok := trace.OfTrace(t); ok {
 					all = append(all, l)
 				}
 			}})
 		return all, err
 	}
 	defer p.Close()
-	l, err := timeline.OfCore(d.elf, func(b []byte, addr uint64) error {
+	l, err := trace.OfCore(d.elf, func(b []byte, addr uint64) error {
 		_, err := p.Target().Memory().ReadMemory(b, addr)
 		return err
 	})
@@ -141,5 +140,5 @@ func (d *dead) timelines(ctx context.Context, s *streams) (all []timeline.Timeli
 			}
 		}
 	}
-	return []timeline.Timeline{l}, nil
+	return []trace.Timeline{l}, nil
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
-	reader "github.com/zeroframe/zeroframe/tools/format/depot"
+	"github.com/zeroframe/zeroframe/tools/format/eventstream"
 	"github.com/zeroframe/zeroframe/tracer"
 	"github.com/zeroframe/zeroframe/tracer/depot"
 )
@@ -52,13 +52,13 @@ func all(c depot.Cursor) (frames []tracer.Frame, end tracer.End) {
 }
 
 // image returns the depot in the host's form.
-func image(t testing.TB, d *depot.Depot) *reader.Depot {
+func image(t testing.TB, d *depot.Depot) *eventstream.Depot {
 	t.Helper()
 	b := make([]byte, d.ImageSize())
 	for i := range b {
 		b[i] = d.ImageByte(len(b), i)
 	}
-	m, err := reader.Read(b)
+	m, err := eventstream.Read(b)
 	if err != nil {
 		t.Fatal(err)
 	}

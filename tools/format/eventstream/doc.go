@@ -14,4 +14,5 @@
 //	text.go     records between text
 //	frames.go   records on a port of their own
 //	numbers.go  the numbers in them
+//	depot.go    stacks that a target has sent once
 package eventstream

@@ -11,7 +11,7 @@ package foreign
 import (
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/symbol/lazyregexp"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 type boardState struct {
@@ -24,11 +24,11 @@ type boardState struct {
 
 var (
 	// a blank may be lost behind the stack pointer
-	espPair     = lazyregexp.New(`(0x[0-9a-f]{8}):0x[0-9a-f]{8}`)
-	espPairs    = lazyregexp.New(`^\s*(?:0x[0-9a-f]{8}:0x[0-9a-f]{8}\s*)+(?:\|<-.*)?$`)
-	espRust     = lazyregexp.New(`^\s*(?:[0-9]+: *)?(0x[0-9a-f]{8})(?: - .*)?$`)
-	listHead    = lazyregexp.New(`(?i)(?:back ?trace|call ?trace|stack ?trace|call ?stack)\s*:?$`)
-	zephyrFrame = lazyregexp.New(
+	espPair     = lookup.Regexp(`(0x[0-9a-f]{8}):0x[0-9a-f]{8}`)
+	espPairs    = lookup.Regexp(`^\s*(?:0x[0-9a-f]{8}:0x[0-9a-f]{8}\s*)+(?:\|<-.*)?$`)
+	espRust     = lookup.Regexp(`^\s*(?:[0-9]+: *)?(0x[0-9a-f]{8})(?: - .*)?$`)
+	listHead    = lookup.Regexp(`(?i)(?:back ?trace|call ?trace|stack ?trace|call ?stack)\s*:?$`)
+	zephyrFrame = lookup.Regexp(
 		`(?:^|[:>] )\s*#?([0-9]{1,3}):? +(?:(fp|sp|rbp|ebp): (?:0x)?[0-9a-f]{8,16} +)?(?:(ra|lr|rip|eip): )?(?:0x)?([0-9a-f]{8,16})(?: [\[(].*[\])])?\s*$`)
 )
 

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/symbol/lazyregexp"
 	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
@@ -70,7 +69,7 @@ type kState struct {
 	at    spot // what the line before returns to
 }
 
-var kRow = lazyregexp.New(
+var kRow = lookup.Regexp(
 	"^(?:[0-9a-f]{2,4} )?(?:[0-9a-f]{8}`?[0-9a-f]{8}|[0-9a-f]{8}) ([0-9a-f]{8}`?[0-9a-f]{8}|[0-9a-f]{8}|-{8}`?-{8}) *(.*)$")
 
 // readK reads a line of WinDbg's k.

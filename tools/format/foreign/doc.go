@@ -18,7 +18,7 @@
 //	jsonline.go   text within objects of JSON
 //	plain.go      a line as the system has printed it
 //	prefix.go     what stands in front of these lines
-//	names.go      names of C++ and Rust
+//	names.go      names of C++ and Rust; demangle.go: in the form of their sources
 //	images.go     the images that a stream may mean
 //	ahead.go      many addresses looked up at once
 //	group.go      lines -> a wire.Trace
@@ -27,6 +27,6 @@
 //
 // The tests of the formats are in tools/format/trace.
 //
-// No input makes it panic, and memory stays bounded. It imports tools/format/wire, tools/symbol/lookup,
-// tools/format/terminal and tools/symbol/lazyregexp. Context: the host.
+// No input makes it panic, and memory stays bounded. It imports tools/format/wire, tools/symbol/lookup
+// and tools/format/terminal. Context: the host.
 package foreign

@@ -41,7 +41,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/zeroframe/zeroframe/tools/symbol/lazyregexp"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // A row is the form of a line.
@@ -224,7 +224,7 @@ var rows = []row{
 var forms = sync.OnceValue(func() (of *[256][]*form) {
 	of = new([256][]*form)
 	for _, r := range rows {
-		f := &form{r, lazyregexp.New(groups().Replace(r.expr))}
+		f := &form{r, lookup.Regexp(groups().Replace(r.expr))}
 		for c := range of {
 			if strings.IndexByte(r.starts, byte(c)) >= 0 || r.starts == "" && c != '#' {
 				of[c] = append(of[c], f)

@@ -19,7 +19,7 @@ import (
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/format/terminal"
-	"github.com/zeroframe/zeroframe/tools/symbol/lazyregexp"
+
 	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
@@ -40,11 +40,11 @@ type goState struct {
 }
 
 var (
-	goHead = lazyregexp.New(`^(?:goroutine [0-9]+ .*\[.*\]:|runtime stack:)$`)
-	goAt   = lazyregexp.New(
+	goHead = lookup.Regexp(`^(?:goroutine [0-9]+ .*\[.*\]:|runtime stack:)$`)
+	goAt   = lookup.Regexp(
 		`^\t(.+):([0-9]+)(?: \+0x([0-9a-f]{1,16}))?(?: fp=0x[0-9a-f]+ sp=0x[0-9a-f]+ pc=0x([0-9a-f]{1,16}))?$`)
-	goCgo    = lazyregexp.New(`^(?:non-Go function at |\t(?:(\S.*:[0-9]+) )?)pc=0x([0-9a-f]{1,16})$`)
-	goSignal = lazyregexp.New(`^(?:\[signal .*\bpc=0x([0-9a-f]{1,16})\]|PC=0x([0-9a-f]{1,16}) m=)`)
+	goCgo    = lookup.Regexp(`^(?:non-Go function at |\t(?:(\S.*:[0-9]+) )?)pc=0x([0-9a-f]{1,16})$`)
+	goSignal = lookup.Regexp(`^(?:\[signal .*\bpc=0x([0-9a-f]{1,16})\]|PC=0x([0-9a-f]{1,16}) m=)`)
 )
 
 // readGo reads a line of a traceback.

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/format/wire"
-	"github.com/zeroframe/zeroframe/tools/symbol/lazyregexp"
+
 	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 	"github.com/zeroframe/zeroframe/tracer"
 )
@@ -87,8 +87,8 @@ type grouping struct {
 func (g *grouping) Open() bool { return len(g.frames)+len(g.asides) > 0 }
 
 var (
-	linuxPID      = lazyregexp.New(`\bPID: ([0-9]+)`)
-	linuxRegister = lazyregexp.New(
+	linuxPID      = lookup.Regexp(`\bPID: ([0-9]+)`)
+	linuxRegister = lookup.Regexp(
 		`\b(R[0-9A-Z]{2}|E[A-Z]{2}|CR[0-9]|[xr][0-9]{1,2}|sp) ?: (?:[0-9a-f]{4}:)?([0-9a-f]{8,16})\b`)
 )
 

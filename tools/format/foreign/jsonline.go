@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/format/terminal"
-	"github.com/zeroframe/zeroframe/tools/symbol/lazyregexp"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 const (
@@ -105,7 +105,7 @@ func jsonTexts(s string) (texts []string, ok bool) {
 	return nil, false
 }
 
-var byteList = lazyregexp.New(`^\[[0-9, ]{16,}\]`)
+var byteList = lookup.Regexp(`^\[[0-9, ]{16,}\]`)
 
 // jsonBytes reads an array of bytes, which a text may begin with.
 func jsonBytes(s string) string {

@@ -23,8 +23,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/tools/format/terminal"
 	"github.com/zeroframe/zeroframe/tools/format/wire"
-	"github.com/zeroframe/zeroframe/tools/symbol/demangle"
-	"github.com/zeroframe/zeroframe/tools/symbol/lazyregexp"
+
 	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
@@ -276,7 +275,7 @@ func (x *Reader) learn(in []*program, name string, addr uint64, ret bool) bool {
 	return false
 }
 
-var rustHash = lazyregexp.New(`::h[0-9a-f]{16}$|\[[0-9a-f]{13,16}\]`)
+var rustHash = lookup.Regexp(`::h[0-9a-f]{16}$|\[[0-9a-f]{13,16}\]`)
 
 // sourceName is a name as the source has it, without what compilers add.
 func sourceName(name string) string { return rustHash().ReplaceAllString(name, "") }
@@ -313,8 +312,8 @@ func (p *program) linkName(name string) string {
 			if !isMangled(linked) {
 				continue
 			}
-			for _, opt := range [...][]demangle.Option{nil, {demangle.NoParams}} {
-				s := sourceName(demangle.Filter(linked, opt...))
+			for _, opt := range [...][]Option{nil, {NoParams}} {
+				s := sourceName(Demangle(linked, opt...))
 				if had, twice := p.sourceNames[s]; twice && had != linked {
 					p.sourceNames[s] = "" // several: it says nothing
 					break

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/format/terminal"
-	"github.com/zeroframe/zeroframe/tools/symbol/lazyregexp"
+
 	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
@@ -80,19 +80,19 @@ func (x *Reader) hasFunction(name string, off uint64) bool {
 
 var (
 	// A line that begins as one of a list of frames does: by a number, "at", "by" or "in".
-	listed1 = lazyregexp.New(
+	listed1 = lookup.Regexp(
 		`^\s*(?:[-*>|]+\s*)?(?:(?:#|frame ?#?|\[ *)?[0-9]{1,3}(?:[\]:)]\s*|\.?\s+)|(?:at|by|from|in|called from|ra|ret|@)[ :]+|Binary file "[^"]*", at |=> ?|<- ?)(\S.*)$`)
-	offset1 = lazyregexp.New(
+	offset1 = lookup.Regexp(
 		`(?:^|[^A-Za-z0-9_.$@])([A-Za-z_.$][A-Za-z0-9_.$]*)\+(0x[0-9a-f]{1,16}|[0-9]{1,9})(?:$|[\s>)\]\[:,/])`)
-	address1 = lazyregexp.New(
+	address1 = lookup.Regexp(
 		`(?:^|[\s(\[<])(?:0x([0-9a-f]{5,16})|([0-9a-f]{8}|[0-9a-f]{16}))(?:$|[\s>)\]:,])`)
-	behind1 = lazyregexp.New(`^\s*(?:$|[)>\]:,(<\[|/-]|(?:in|at|from) |\S+\+)`)
-	lined1  = lazyregexp.New(`^(?:/0x[0-9a-f]+)?[\s>)\]:,]+(?:at |\()?[^\s:]+\.[A-Za-z]{1,4}:[0-9]+`)
-	stamp1  = lazyregexp.New(`^\[ *[0-9]+\.[0-9]+\]`)
-	module1 = lazyregexp.New(`^\s*[0-9a-f]{8,16} [A-Za-z0-9_.-]+[:` + "`" +
+	behind1 = lookup.Regexp(`^\s*(?:$|[)>\]:,(<\[|/-]|(?:in|at|from) |\S+\+)`)
+	lined1  = lookup.Regexp(`^(?:/0x[0-9a-f]+)?[\s>)\]:,]+(?:at |\()?[^\s:]+\.[A-Za-z]{1,4}:[0-9]+`)
+	stamp1  = lookup.Regexp(`^\[ *[0-9]+\.[0-9]+\]`)
+	module1 = lookup.Regexp(`^\s*[0-9a-f]{8,16} [A-Za-z0-9_.-]+[:` + "`" +
 		`]([A-Za-z_.$][A-Za-z0-9_.$]*)\+([0-9a-f]{1,8}) \(`)
-	tail1 = lazyregexp.New(`\s(?:0x)?([0-9a-f]{8,16})\s*$`)
-	call1 = lazyregexp.New(`^\s*[A-Za-z_.$][A-Za-z0-9_.$]*\(.*\)\s+(?:at\s+)?\S+\+0x[0-9a-f]+`)
+	tail1 = lookup.Regexp(`\s(?:0x)?([0-9a-f]{8,16})\s*$`)
+	call1 = lookup.Regexp(`^\s*[A-Za-z_.$][A-Za-z0-9_.$]*\(.*\)\s+(?:at\s+)?\S+\+0x[0-9a-f]+`)
 )
 
 // maxNumbers is how many numbers a frame has at most: a line with more is a dump of memory.

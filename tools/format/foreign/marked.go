@@ -20,21 +20,21 @@ package foreign
 import (
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/symbol/lazyregexp"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 var (
-	marked = lazyregexp.New(
+	marked = lookup.Regexp(
 		`(?i)(?:(?:\b(pc|rip|eip|epc[1-7]?|[ms]epc|tpc|nip|elr(?:_el[1-3n]+)?|insn @|instruction (?:address|pointer)|program counter)|\b(lr|ra))\)?` +
 			`(?:\s*(?: is at |==?|:)\s*(?:(?:0x)?[0-9a-f]{2,4}:)?|\s+)|\bip=)(?:\[?<?)(0x[0-9a-f]{1,16}|[0-9a-f]{8,16})\b`)
 	// What stands in front of the pc of a frame in a list, and a line that is one and no more.
-	listedPC = lazyregexp.New(
+	listedPC = lookup.Regexp(
 		`(?i)(?:^\s*(?:#|\[|frame #?)?[0-9]{1,4}[\]:.)]?\s+(?:[a-z]{2,5}[ :=]+(?:0x)?[0-9a-f]{4,16}[:, -]+)*|` +
 			`\b(?:fp|bp|[er]bp|fn|frame)[ :=]+(?:0x)?[0-9a-f]{8,16}[:, -]+|\b(?:saved|return|caller|ret|previous|calling)[ _]?)$`)
-	barePC = lazyregexp.New(
+	barePC = lookup.Regexp(
 		`(?i)^\s*(?:[-*>]+\s*)?pc\s*[:=]?\s*(?:0x)?[0-9a-f]{8,16}(?:[\s,]+(?:sp|fp|bp|[er][bs]p)\s*[:=]?\s*(?:0x)?[0-9a-f]{8,16})*\s*$`)
-	bracketed = lazyregexp.New(`\[<([0-9a-f]{8,16})>\]`)
-	anyNumber = lazyregexp.New(`\b(0x[0-9a-fA-F]{3,16}|[0-9a-fA-F]{8,16})\b`)
+	bracketed = lookup.Regexp(`\[<([0-9a-f]{8,16})>\]`)
+	anyNumber = lookup.Regexp(`\b(0x[0-9a-fA-F]{3,16}|[0-9a-fA-F]{8,16})\b`)
 )
 
 // readMarked reads the marked addresses of a line, or guesses.

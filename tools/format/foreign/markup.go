@@ -13,7 +13,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/tools/format/terminal"
 	"github.com/zeroframe/zeroframe/tools/format/wire"
-	"github.com/zeroframe/zeroframe/tools/symbol/lazyregexp"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // Limits of what is kept of the layout of memory.
@@ -29,7 +29,7 @@ type markupState struct {
 	maps    []mapping
 }
 
-var element = lazyregexp.New(`\{\{\{(?:(reset)|module:([^:{}]*):([^:{}]*):elf:([^:{}]*)[^{}]*|` +
+var element = lookup.Regexp(`\{\{\{(?:(reset)|module:([^:{}]*):([^:{}]*):elf:([^:{}]*)[^{}]*|` +
 	`mmap:([^:{}]*):([^:{}]*):load:([^:{}]*):[^:{}]*:([^:{}]*)[^{}]*|(?:bt:[^:{}]*|(pc)):([^:{}]*)(?::(ra|pc))?|symbol:([^:{}]*))\}\}\}`)
 
 // readMarkup reads the elements of a line.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/symbol/demangle"
 	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
@@ -17,7 +16,7 @@ func inSource(calls []lookup.Call) []lookup.Call {
 	}
 	calls = slices.Clone(calls) // which the image may keep
 	for i := range calls {
-		calls[i].Function = demangle.Filter(calls[i].Function)
+		calls[i].Function = Demangle(calls[i].Function)
 	}
 	return calls
 }
@@ -31,5 +30,5 @@ func isMangled(name string) bool {
 // isNamed reports whether a debugger calls the function so: without its parameters.
 func isNamed(function, said string) bool {
 	return function == said || isMangled(function) &&
-		demangle.Filter(function, demangle.NoParams) == said
+		Demangle(function, NoParams) == said
 }

@@ -23,7 +23,7 @@ import (
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/format/terminal"
-	"github.com/zeroframe/zeroframe/tools/symbol/lazyregexp"
+
 	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
@@ -40,20 +40,20 @@ var (
 	// Behind a frame's place arm64 says where it has it from, PowerPC how sure it is.
 	// syzkaller's reports have the file and the line. Quotes and brackets end what
 	// somebody has put around the line.
-	afterFrame = lazyregexp.New(
+	afterFrame = lookup.Regexp(
 		`^[>)\]]*(?: \(([A-Za-z]+)\))?(?:(?: | at |: ?)?\(?([A-Za-z0-9_./-]+:[0-9]+)(?: \(discriminator [0-9]+\))?\)?(?: \[inline\])?)?[\s>)\]},;.\\]*(?:["'` + "`" + `].*)?$`)
 	// A number in front is drgn's.
-	beforeFrame = lazyregexp.New(`^#[0-9]{1,4}$`)
+	beforeFrame = lookup.Regexp(`^#[0-9]{1,4}$`)
 	// Registers by the names that the kernels of all CPUs give them, and words before a place.
-	exactPlace = lazyregexp.New(
+	exactPlace = lookup.Regexp(
 		`(?:(?:^|[^A-Za-z0-9_])(?:RIP|EIP|IP|PC|pc|epc|NIP|ERA|TPC|ERET|IAOQ)(?:\[[0-9]\])?(?: is at| *\]?[:=])? *(?:[0-9a-f]{4}:)?|WARNING:.* at(?: \S+:[0-9]+)?|hyp (?:panic|BUG) at:|KFENCE: [a-z-]+ (?:read|write) in|CFI failure at|Krnl PSW :|--- (?:interrupt|Exception): [0-9a-f]+ at)$`)
-	retPlace = lazyregexp.New(
+	retPlace = lookup.Regexp(
 		`(?:(?:^|[^A-Za-z0-9_])(?:LR|lr|ra|RPC|I7|Caller|BLINK|RP|PR)(?:\[[0-9a-f]+\]|\(r[0-9]+\))?(?: is at| *\]?[:=])?|\bfrom|(?:K[A-Z]*SAN|KFENCE): .* in|is corrupted in:|\bat:|\bcaller(?: is)?|(?:Allocated|Freed) in|last +(?:enabled|disabled) at \([0-9]+\):)$`)
-	armFrom   = lazyregexp.New(`\b__(?:irq|dabt|pabt|und|fiq)_(?:svc|usr)\)? from$`)
-	beforeRaw = lazyregexp.New(
+	armFrom   = lookup.Regexp(`\b__(?:irq|dabt|pabt|und|fiq)_(?:svc|usr)\)? from$`)
+	beforeRaw = lookup.Regexp(
 		`^(?:<[0-9]>)?(?:.*\] |.*kernel: )?\s*(?:\? )?(?:0x)?([0-9a-f]{8,16})\s*$`)
-	oopsBuild = lazyregexp.New(`\bComm: .* (\S+) #[0-9]+(?:.* ([0-9a-f]{40})\s*$)?`)
-	kaslr     = lazyregexp.New(
+	oopsBuild = lookup.Regexp(`\bComm: .* (\S+) #[0-9]+(?:.* ([0-9a-f]{40})\s*$)?`)
+	kaslr     = lookup.Regexp(
 		`Kernel Offset: (?:disabled|0x([0-9a-f]{1,16}) from 0x([0-9a-f]{1,16}))`)
 )
 

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/zeroframe/zeroframe/tools/format/terminal"
-	"github.com/zeroframe/zeroframe/tools/symbol/lazyregexp"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // asPlain replaces blanks of other kinds, the pictures of control characters, and control
@@ -28,10 +28,10 @@ var asPlain = func() *strings.Replacer {
 }()
 
 var (
-	tags = lazyregexp.New(`</?(?:a|b|br|code|div|em|font|i|li|p|pre|span|td|tr|tt)(?: [^<>]*)?/?>`)
+	tags = lookup.Regexp(`</?(?:a|b|br|code|div|em|font|i|li|p|pre|span|td|tr|tt)(?: [^<>]*)?/?>`)
 	// A backslash that Markdown wants before its own characters.
-	windowsPath  = lazyregexp.New(`(?:^|[^A-Za-z])[A-Za-z]:\\`)
-	marksEscaped = lazyregexp.New(`\\([\[\]<>()_*+#.-])`)
+	windowsPath  = lookup.Regexp(`(?:^|[^A-Za-z])[A-Za-z]:\\`)
+	marksEscaped = lookup.Regexp(`\\([\[\]<>()_*+#.-])`)
 )
 
 // plain returns the line without such things. Most lines have none.

@@ -9,14 +9,14 @@ import (
 
 	"github.com/zeroframe/zeroframe/tools/format/terminal"
 	"github.com/zeroframe/zeroframe/tools/format/wire"
-	"github.com/zeroframe/zeroframe/tools/symbol/lazyregexp"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // knownPrefix matches the prefixes that are told by themselves, in front of lines of
 // others: a timestamp, as syslog, journalctl, dmesg, ts and docker write it, with the
 // host and the program, or a container with a bar. Those whose words change from line
 // to line must be here; the others are learnt (withoutShape).
-var knownPrefix = lazyregexp.New(`^(?:<[0-9]{1,3}>)?(?:` +
+var knownPrefix = lookup.Regexp(`^(?:<[0-9]{1,3}>)?(?:` +
 	`(?:\[?(?:[A-Z][a-z]{2} +)?(?:[A-Z][a-z]{2} +[0-9]{1,2}|[0-9]{4}[-/][0-9]{2}[-/][0-9]{2})[T ]+)?\[?[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?(?: [0-9]{4})?\]?:?(?:[ \t]|$)(?:(?:[A-Z]{3,4} )?[A-Za-z0-9_.-]+ (?:kernel|[A-Za-z0-9_./@-]+\[[0-9]+\]): ?|std(?:out|err) [FP] )?` +
 	`|[A-Za-z0-9][A-Za-z0-9_./-]* *\|(?: |$)` +
 	`|\[pod/[^\]\s]+\](?: |$)` +

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/format/depot"
 	"github.com/zeroframe/zeroframe/tools/format/eventstream"
 	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
@@ -36,7 +35,7 @@ type Snapshot struct {
 	Doubles []Double
 	Log     []Event // the oldest first
 
-	Stacks *depot.Depot
+	Stacks *eventstream.Depot
 	names  map[lookup.Question][]Call
 }
 
@@ -172,7 +171,7 @@ func Read(data []byte) (*Snapshot, error) {
 			"the snapshot is damaged: it ends in the middle, or its numbers do not fit each other")
 	}
 	var err error
-	if s.Stacks, err = depot.Read(image); err != nil {
+	if s.Stacks, err = eventstream.Read(image); err != nil {
 		return nil, fmt.Errorf("the snapshot's stacks: %w", err)
 	}
 	if len(r.Data) > 0 {

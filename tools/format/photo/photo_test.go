@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/format/photo/worsen"
+	"github.com/zeroframe/zeroframe/qemu/worsen"
 	"github.com/zeroframe/zeroframe/tools/format/wire"
 	"github.com/zeroframe/zeroframe/tracer"
 	"github.com/zeroframe/zeroframe/tracer/qr"

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"github.com/zeroframe/zeroframe/tools/format/depot"
+	"github.com/zeroframe/zeroframe/tools/format/eventstream"
 	"github.com/zeroframe/zeroframe/tools/symbol/code"
 	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 	"github.com/zeroframe/zeroframe/tracer"
@@ -117,7 +117,7 @@ func endName(e tracer.End) string {
 }
 
 // stack returns the locations of a stack, innermost first.
-func (b *builder) stack(frames []depot.Frame) []*profile.Location {
+func (b *builder) stack(frames []eventstream.Frame) []*profile.Location {
 	var out []*profile.Location
 	for i, f := range frames {
 		switch {
@@ -161,7 +161,7 @@ func (b *builder) lookUp(addr uint64, ret bool) []lookup.Call {
 }
 
 // address returns the location of a frame.
-func (b *builder) address(f depot.Frame) *profile.Location {
+func (b *builder) address(f eventstream.Frame) *profile.Location {
 	at := place{addr: f.Addr}
 	if f.Kind != tracer.PC {
 		at.addr-- // in the call

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/format/depot"
 	"github.com/zeroframe/zeroframe/tools/format/eventstream"
 )
 
@@ -25,7 +24,7 @@ type Record struct {
 	Slow    uint64        // samples whose stacks took the walker of traces
 	Cost    uint64        // ticks of the time stamp counter in taking samples
 	CostHz  uint64        // such ticks in a second
-	Stacks  *depot.Depot
+	Stacks  *eventstream.Depot
 	Calls   map[uint32]string // names of system calls by number
 	Counts  []Count
 }
@@ -73,7 +72,7 @@ func Read(data []byte) (*Record, error) {
 		return nil, fmt.Errorf("the profile's record is damaged: %d ticks a second", r.Hz)
 	}
 	var err error
-	if r.Stacks, err = depot.Read(image); err != nil {
+	if r.Stacks, err = eventstream.Read(image); err != nil {
 		return nil, err
 	}
 	r.Calls = make(map[uint32]string)

@@ -1,7 +1,7 @@
 package profile
 
 import (
-	"github.com/zeroframe/zeroframe/tools/format/depot"
+	"github.com/zeroframe/zeroframe/tools/format/eventstream"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -10,7 +10,7 @@ import (
 // function than that of inner, which ends in a jump, its tail call, and so has left no
 // trace on the stack. (Package tools/format/trace does this for traces and tells more of it. What
 // a sample's stack has is repaired by the pc tables, so no leaf is in the way here.)
-func (b *builder) tailCallers(inner, outer depot.Frame) (names []string) {
+func (b *builder) tailCallers(inner, outer eventstream.Frame) (names []string) {
 	im := b.sym.Code()
 	if im == nil || inner.Kind == tracer.Trap || inner.Addr == 0 {
 		return nil

@@ -1,5 +1,5 @@
 // Package source finds source files on this host and shows their lines (source.go), and
 // makes links on them (link.go).
 //
-// It imports tools/format/terminal and tools/symbol/lazyregexp. Context: the host.
+// It imports tools/format/terminal and tools/symbol/lookup. Context: the host.
 package source

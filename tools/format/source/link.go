@@ -21,7 +21,7 @@ import (
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/format/terminal"
-	"github.com/zeroframe/zeroframe/tools/symbol/lazyregexp"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // FileLinks is the template of links that any desktop opens.
@@ -43,7 +43,7 @@ func CheckLinks(template string) error {
 	return nil
 }
 
-var schemeName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]*$`)
+var schemeName = lookup.Regexp(`^[A-Za-z][A-Za-z0-9+.-]*$`)
 
 // Link returns text as a link on a file that an ELF file names, made by template; as it
 // is if the file is not here.
@@ -86,7 +86,7 @@ func percent(s string) string {
 }
 
 // contextLine matches a line of context in a log that was resolved before.
-var contextLine = lazyregexp.New(`^ {8}[> ] +[0-9]+ \|(?: |$)`)
+var contextLine = lookup.Regexp(`^ {8}[> ] +[0-9]+ \|(?: |$)`)
 
 // Context returns the lines of a file that an ELF file names from n before a line to n
 // behind it, numbered, that line marked; nil if the file is not here. They hold no

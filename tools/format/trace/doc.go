@@ -7,6 +7,7 @@
 //	hits.go    what is said below a line of another system's trace
 //	list.go    a list of all goroutines, as a whole
 //	again.go   what an earlier run has resolved is not shown twice
+//	timeline.go  what CPUs did last, for a viewer; timelinecore.go: of a core; perfetto.go: the form
 //
 // What it joins: tools/format/wire (our traces), tools/format/foreign (others'), tools/format/resolve (addresses
 // and missed callers), tools/format/render (JSON and words), tools/format/source (source lines and

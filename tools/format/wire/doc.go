@@ -22,5 +22,5 @@
 // cut when the panic path dies, and a program may print anything. No input makes this
 // package panic, and memory stays bounded whatever the input (see the Max constants).
 //
-// It imports tracer, tools/symbol/lookup, tools/format/terminal and tools/symbol/lazyregexp. Context: the host.
+// It imports tracer, tools/symbol/lookup and tools/format/terminal. Context: the host.
 package wire

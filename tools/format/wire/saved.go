@@ -6,14 +6,14 @@ package wire
 import (
 	"bytes"
 
-	"github.com/zeroframe/zeroframe/tools/symbol/lazyregexp"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
 // frameLine matches a frame's line as the target sends it, with the name of the
 // stack at its end, and behind that what the filter of package trace puts there. The latter is
 // told by its own end, so that a damaged line does not pass for one of these.
-var frameLine = lazyregexp.New(
+var frameLine = lookup.Regexp(
 	`^zf1 (?:#[0-9]+ [a-z]+ 0x[0-9a-f]+|\{\{\{bt:[0-9]+:0x[0-9a-f]+:[a-z]+\}\}\})` +
 		`(?: sp 0x[0-9a-f]+)? fp 0x[0-9a-f]+ [^ =]+` +
 		`( (?:0x[0-9a-f]+ \(.+\)|[^ =].*(?:\+0x[0-9a-f]+|\((?:inlined|inferred|repaired)\))))$`)

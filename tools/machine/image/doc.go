@@ -29,7 +29,7 @@
 //	toolchain.go    what it needs of this machine
 //	packages.go     which packages there are to test
 //	hints.go        imports that cannot do what they are for
-//	parts.go        the parts of the kernel that are linked
+//	parts.go        the parts of the kernel that are linked; parts.txt: the options that need each
 //	zones.go        time zones, for a program that loads some
 //	untested.go     the coverage of packages that have no tests
 //	fetch.go        packages given as PATH@VERSION

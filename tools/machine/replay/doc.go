@@ -2,6 +2,8 @@
 // or until it stops. Each start does the same again.
 //
 //	machine.go  one replay
+//	server.go   a gdb stub that goes backwards, too
+//	travel.go   how it does that
 //
 // The package may import qemu, tools/postmortem/memory. Context: the host.
 package replay

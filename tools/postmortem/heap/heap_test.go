@@ -13,8 +13,8 @@ import (
 
 	"github.com/go-delve/delve/pkg/proc"
 
+	"github.com/zeroframe/zeroframe/qemu/coretest"
 	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
-	"github.com/zeroframe/zeroframe/tools/postmortem/inspect/coretest"
 )
 
 var memStats = regexp.MustCompile(`HeapAlloc (\d+) HeapObjects (\d+)`)

@@ -12,7 +12,7 @@
 //	variable.go    variables and expressions
 //	live.go        variables of a program that runs, behind a debugger's stub
 //	flight.go      what the program's flight recorder (runtime/trace) has
-//	coretest/      makes cores, for tests
+//	gotrace.go     Go's execution trace; gotracetables.go: its strings and stacks
 //
 // A core file is what a machine of ours or Linux, gdb or Delve has written. It is hostile
 // input: what Delve does not survive becomes an error here.

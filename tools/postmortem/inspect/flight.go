@@ -11,7 +11,6 @@ import (
 	"github.com/go-delve/delve/pkg/dwarf/godwarf"
 	"golang.org/x/exp/trace"
 
-	"github.com/zeroframe/zeroframe/tools/postmortem/gotrace"
 	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
@@ -152,7 +151,7 @@ func (r *flightReader) read() (parts flightParts, err error) {
 	switch current, err := r.p.global("runtime.trace", 0); {
 	case err != nil:
 		parts.without = "the runtime's own state of the trace is not in the debug information"
-	case string(parts.out[:16]) != gotrace.Header:
+	case string(parts.out[:16]) != traceHeader:
 		parts.without = "the program's Go has another version of the format, which zf only knows whole: " + string(bytes.TrimRight(parts.out[:16], "\x00"))
 	default:
 		parts.open, parts.without = r.openGeneration(spot{current.Addr, current.RealType},
@@ -213,15 +212,15 @@ func (r *flightReader) openGeneration(state, active spot,
 	}
 	texts := r.element(r.field(state, "stringTab"), gen%2)
 	out = append(out, r.cut(r.follow(r.field(texts, "buf")))...)
-	tables := gotrace.NewTables(r.word(r.field(texts, "tab.seq")))
+	tables := newTraceTables(r.word(r.field(texts, "tab.seq")))
 	r.stacks(tables, r.element(r.field(state, "stackTab"), gen%2))
 	out = tables.AppendTo(out, gen, r.firstTime(out))
-	return append(out, gotrace.EndGeneration), ""
+	return append(out, evEndGeneration), ""
 }
 
 // belongs reports whether a batch is of the generation.
 func belongs(b []byte, gen uint64) bool {
-	if len(b) == 0 || b[0] != gotrace.Batch {
+	if len(b) == 0 || b[0] != evBatch {
 		return false
 	}
 	n, size := binary.Uvarint(b[1:])
@@ -230,7 +229,7 @@ func belongs(b []byte, gen uint64) bool {
 
 // firstTime returns the time of the first batch.
 func (r *flightReader) firstTime(b []byte) uint64 {
-	if len(b) == 0 || b[0] != gotrace.Batch {
+	if len(b) == 0 || b[0] != evBatch {
 		return 1
 	}
 	b = b[1:]
@@ -267,7 +266,7 @@ func (r *flightReader) cut(buf spot) []byte {
 	if at > maxBatchSize || at+lengthBytes > uint64(len(b)) {
 		return nil // it has died while it wrote the header
 	}
-	data := gotrace.Whole(b[at+lengthBytes:])
+	data := wholeEvents(b[at+lengthBytes:])
 	if len(data) == 0 {
 		return nil
 	}
@@ -276,7 +275,7 @@ func (r *flightReader) cut(buf spot) []byte {
 }
 
 // stacks adds the runtime's stacks to tables.
-func (r *flightReader) stacks(tables *gotrace.Tables, tab spot) {
+func (r *flightReader) stacks(tables *traceTables, tab spot) {
 	node := r.typeOf("runtime.traceMapNode")
 	todo := []uint64{r.word(r.field(tab, "tab.root"))}
 	for n := 0; len(todo) > 0; n++ {
@@ -296,7 +295,7 @@ func (r *flightReader) stacks(tables *gotrace.Tables, tab spot) {
 			pcs = append(pcs, binary.LittleEndian.Uint64(raw))
 		}
 		if len(pcs) > 0 {
-			tables.PutStack(r.word(r.field(at, "id")), r.frames(pcs))
+			tables.putStack(r.word(r.field(at, "id")), r.frames(pcs))
 		}
 		children := r.field(at, "children")
 		for i := range uint64(4) {
@@ -307,7 +306,7 @@ func (r *flightReader) stacks(tables *gotrace.Tables, tab spot) {
 
 // frames returns the frames of a stack as the runtime keeps it: how many of the innermost calls do
 // not belong to it, or that each word is a call; return addresses.
-func (r *flightReader) frames(pcs []uint64) (frames []gotrace.Frame) {
+func (r *flightReader) frames(pcs []uint64) (frames []traceFrame) {
 	skip, single := pcs[0], pcs[0] == 1<<64-1
 	if single {
 		skip = 0
@@ -325,7 +324,7 @@ func (r *flightReader) frames(pcs []uint64) (frames []gotrace.Frame) {
 				skip--
 				continue
 			}
-			frames = append(frames, gotrace.Frame{Call: c, PC: pc})
+			frames = append(frames, traceFrame{Call: c, PC: pc})
 		}
 	}
 	const most = 128 // as in Go

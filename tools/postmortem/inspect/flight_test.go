@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/exp/trace"
 
-	"github.com/zeroframe/zeroframe/tools/postmortem/inspect/coretest"
+	"github.com/zeroframe/zeroframe/qemu/coretest"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )

@@ -16,7 +16,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/postmortem/inspect/coretest"
+	"github.com/zeroframe/zeroframe/qemu/coretest"
 )
 
 // shared is a dead program that the tests only read.

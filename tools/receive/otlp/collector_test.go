@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/zeroframe/zeroframe/qemu/await"
-	"github.com/zeroframe/zeroframe/tools/receive/crash"
 )
 
 // buildCollector builds testdata/collector.
@@ -146,7 +145,7 @@ func TestRealCollector(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "logs.json")
 	e := exporter(t, "http://"+address)
 	const n = 500
-	want := make(map[string]*crash.Crash)
+	want := make(map[string]*Crash)
 	step := func(from, to int) {
 		list := someCrashes(from, to)
 		for _, c := range list {

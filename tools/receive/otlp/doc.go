@@ -14,7 +14,7 @@
 //	log.record.uid                   the crash's ID
 //	process.executable.build_id.gnu  build ID
 //	thread.id                        thread
-//	zeroframe.fingerprint            the crash group (tools/receive/crash/fingerprint.go)
+//	zeroframe.fingerprint            the crash group (fingerprint.go)
 //	zeroframe.kind, .context         as in JSON
 //	zeroframe.damaged                true if not all of the trace arrived
 //
@@ -22,6 +22,8 @@
 //
 // In the order of reading:
 //
+//	crash.go     a crash, without its trace
+//	fingerprint.go  which crashes are the same
 //	exporter.go  the queue, and the sending
 //	record.go    a crash as a log record
 //	answer.go    what a collector answers

@@ -11,8 +11,6 @@ import (
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploghttp"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
-
-	"github.com/zeroframe/zeroframe/tools/receive/crash"
 )
 
 const (
@@ -38,7 +36,7 @@ type Stats struct {
 type Exporter struct {
 	client *otlploghttp.Exporter
 	log    func(string)
-	queue  chan *crash.Crash
+	queue  chan *Crash
 	answer answers
 	result error // of the latest request
 	down   bool  // people know that the collector is away
@@ -69,7 +67,7 @@ func New(ctx context.Context, address string, log func(string)) (*Exporter, erro
 	if err != nil {
 		return nil, err
 	}
-	e := &Exporter{log: log, queue: make(chan *crash.Crash, maxWaiting)}
+	e := &Exporter{log: log, queue: make(chan *Crash, maxWaiting)}
 	e.answer.next = http.DefaultTransport
 	e.client, err = otlploghttp.New(ctx,
 		otlploghttp.WithEndpointURL(u.String()),
@@ -83,7 +81,7 @@ func New(ctx context.Context, address string, log func(string)) (*Exporter, erro
 
 // Put queues a crash, and reports whether there was room. It does not wait, and may be called
 // from any goroutine until Close.
-func (e *Exporter) Put(c *crash.Crash) bool {
+func (e *Exporter) Put(c *Crash) bool {
 	e.waiting.Add(1)
 	select {
 	case e.queue <- c:
@@ -117,7 +115,7 @@ func (e *Exporter) Run(ctx, drain context.Context) {
 }
 
 // send sends a crash, and reports whether that is over: it was taken, or will never be.
-func (e *Exporter) send(ctx context.Context, c *crash.Crash) bool {
+func (e *Exporter) send(ctx context.Context, c *Crash) bool {
 	e.answer.answer = answer{}
 	e.emit(ctx, c)
 	err, a := e.result, &e.answer

@@ -15,8 +15,6 @@ import (
 	collogs "go.opentelemetry.io/proto/otlp/collector/logs/v1"
 	logs "go.opentelemetry.io/proto/otlp/logs/v1"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/zeroframe/zeroframe/tools/receive/crash"
 )
 
 // endpoint is an OTLP collector as the protocol describes it, which can be told to fail.
@@ -108,11 +106,11 @@ func serve(t *testing.T, fail func(int, []string) int) (*endpoint, string) {
 	return e, s.URL
 }
 
-func someCrashes(from, to int) (list []*crash.Crash) {
+func someCrashes(from, to int) (list []*Crash) {
 	for i := from; i < to; i++ {
 		functions := []string{fmt.Sprintf("main.f%d", i%7), "main.main"}
-		list = append(list, &crash.Crash{
-			ID: fmt.Sprintf("%032x", i), Fingerprint: crash.Fingerprint("panic", functions), Kind: "panic", Type: "panic", Reason: "it broke",
+		list = append(list, &Crash{
+			ID: fmt.Sprintf("%032x", i), Fingerprint: Fingerprint("panic", functions), Kind: "panic", Type: "panic", Reason: "it broke",
 			Host: fmt.Sprintf("rack%d", i%3), Address: "10.0.0.7:6665", BuildID: "c0ffee", Time: time.Now(), Functions: functions,
 			Stack: "main.f(...)\n\tmain.go:1 +0x1\n", Thread: 3, Fatal: true,
 		})
@@ -121,7 +119,7 @@ func someCrashes(from, to int) (list []*crash.Crash) {
 }
 
 // put queues crashes.
-func put(t *testing.T, e *Exporter, list []*crash.Crash) {
+func put(t *testing.T, e *Exporter, list []*Crash) {
 	t.Helper()
 	for _, c := range list {
 		if !e.Put(c) {
@@ -140,7 +138,7 @@ func exporter(t *testing.T, url string) *Exporter {
 }
 
 // export sends crashes.
-func export(t *testing.T, url string, list []*crash.Crash) Stats {
+func export(t *testing.T, url string, list []*Crash) Stats {
 	t.Helper()
 	e := exporter(t, url)
 	put(t, e, list)

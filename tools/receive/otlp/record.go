@@ -10,8 +10,6 @@ import (
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	"go.opentelemetry.io/otel/sdk/resource"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
-
-	"github.com/zeroframe/zeroframe/tools/receive/crash"
 )
 
 const (
@@ -21,7 +19,7 @@ const (
 )
 
 // emit makes the log record of a crash, whose resource is the machine.
-func (e *Exporter) emit(ctx context.Context, c *crash.Crash) {
+func (e *Exporter) emit(ctx context.Context, c *Crash) {
 	machine := []attribute.KeyValue{semconv.ServiceName(serviceName), semconv.HostName(c.Host)}
 	if a, err := netip.ParseAddrPort(c.Address); err == nil {
 		machine = append(machine, semconv.HostIP(a.Addr().String()))

@@ -13,6 +13,7 @@
 //	reloc.go       object files: laid out, and their debug sections relocated
 //	bound.go       claimed sizes, against what is really there
 //	packed.go      compressed files
+//	unpack.go      the ELF files in a package: tar.gz and others; deb.go, rpm.go
 //
 // It imports nothing of ours. Context: the host.
 package elf

@@ -5,6 +5,7 @@
 //	lookup.go  one address
 //	batch.go   many addresses at once
 //	images.go  several images, by build ID or module
+//	regexp.go  regular expressions that are compiled when they are first used
 //
 // It imports nothing of ours. Context: the host.
 package lookup
