@@ -79,6 +79,49 @@ func sysGetIDs(c *call) int64 {
 	return 0
 }
 
+// sysCapget says that the program may do everything (capget(2)).
+func sysCapget(c *call) int64 {
+	const (
+		version1 = 0x19980330
+		version2 = 0x20071026
+		version3 = 0x20080522
+		all      = 1<<41 - 1 // up to CAP_CHECKPOINT_RESTORE
+	)
+	version, ok1 := in32(c.pointer(0))
+	who, ok2 := in32(c.pointer(0) + 4)
+	if !ok1 || !ok2 {
+		return -eFAULT
+	}
+	// Effective, permitted and inheritable, the lower halves first.
+	words := [6]uint32{all & (1<<32 - 1), all & (1<<32 - 1), 0, all >> 32, all >> 32, 0}
+	n := len(words)
+	switch version {
+	case version1:
+		n /= 2
+	case version2, version3:
+	default:
+		if !out32(c.pointer(0), version3) {
+			return -eFAULT
+		}
+		if c.args[1] == 0 { // the call asked for the version only
+			return 0
+		}
+		return -eINVAL
+	}
+	if int32(who) < 0 {
+		return -eINVAL
+	}
+	if who != 0 && thread.Get(int32(who)) == nil {
+		return -eSRCH
+	}
+	for i, w := range words[:n] {
+		if c.args[1] != 0 && !out32(c.pointer(1)+uintptr(i)*4, w) {
+			return -eFAULT
+		}
+	}
+	return 0
+}
+
 // dumpable is prctl's setting of that name, which has no effect. Under the kernel lock.
 var dumpable uint8 = 1
 

@@ -119,6 +119,7 @@ var table = [...]row{
 	122: {do: sysZero},
 	123: {do: sysZero},
 	124: {do: sysOfProcess},
+	125: {do: sysCapget},
 	127: {do: sysSigpending},
 	128: {do: sysSigtimedwait},
 	130: {do: sysSigsuspend},
@@ -277,7 +278,6 @@ const callList = `
 119 setresgid: there is root alone: EINVAL for others
 122 setfsuid: says that it is root, and stays so
 123 setfsgid: says that it is root, and stays so
-125 capget ENOSYS: there is root alone, who may do everything
 126 capset ENOSYS: there is root alone, who may do everything
 129 rt_sigqueueinfo ENOSYS: Go sends signals without a value, by tgkill
 134 uselib ENOSYS: Linux has it no more, or never had it
