@@ -144,7 +144,7 @@ func TestRunExitStatus(t *testing.T) {
 		{"r", nil, 3, "triple fault or reset at rip 0x2"},
 		{"r", nil, 3, " (boot.entry+0x"},
 		{"r", nil, 3, "; registers:\nEAX=00000072 EBX="},
-		{"", []string{"-timeout", "300ms"}, 3, "timeout after 300ms at rip 0x2"},
+		{"", []string{"-timeout", "3s"}, 3, "timeout after 3s at rip 0x2"},
 		{"", []string{"-machine", "nosuch"}, 3, "unsupported machine type"},
 		{"", []string{"-qemu", "-nosuch"}, 3, "-nosuch: invalid option"},
 		{"e", []string{"-m", "8M", "-machine", "pc", "-cpu", "max", "-append", "a=b"}, 0, "on pc, 8 MiB, with a=b\n"},
