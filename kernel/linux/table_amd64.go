@@ -1,5 +1,7 @@
 package linux
 
+import "github.com/zeroframe/zeroframe/kernel/parts"
+
 // Calls that may be answered without the kernel lock.
 const (
 	callYield  = 24
@@ -233,6 +235,45 @@ var table = [...]row{
 	439: {do: sysFaccessat2},
 	441: {do: sysEpollPwait2},
 	452: {do: sysFchmodat2},
+}
+
+// onSocket makes a call for a socket. It is no column of the table, so that the linker can leave out
+// what an image without sockets does not call.
+func (c *call) onSocket(number uintptr, f *file, s *socket) int64 {
+	if !parts.Sockets {
+		return -eNOTSOCK
+	}
+	switch number {
+	case 42:
+		return sysConnect(c, f, s)
+	case 44:
+		return sysSendto(c, f, s)
+	case 45:
+		return sysRecvfrom(c, f, s)
+	case 46:
+		return sysSendmsg(c, f, s)
+	case 47:
+		return sysRecvmsg(c, f, s)
+	case 48:
+		return sysShutdown(c, f, s)
+	case 49:
+		return sysBind(c, f, s)
+	case 50:
+		return sysListen(c, f, s)
+	case 51:
+		return sysGetsockname(c, f, s)
+	case 52:
+		return sysGetpeername(c, f, s)
+	case 54:
+		return sysSetsockopt(c, f, s)
+	case 55:
+		return sysGetsockopt(c, f, s)
+	case 299:
+		return sysRecvmmsg(c, f, s)
+	case 307:
+		return sysSendmmsg(c, f, s)
+	}
+	return noSuchCall(c, number)
 }
 
 // callList has a line for each system call that is not answered, or not as on Linux: its number and
