@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// fakeQEMU writes a program that stands for QEMU, one without a sandbox. It counts its other starts in a file.
+// fakeQEMU writes a program that stands for QEMU, one without a sandbox. It counts its other starts
+// in a file.
 func fakeQEMU(t *testing.T, script string) (path string, starts func() int) {
 	t.Helper()
 	dir := t.TempDir()

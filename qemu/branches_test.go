@@ -13,7 +13,8 @@ import (
 	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
-// The records of branches. QEMU's emulation has none: the crash lab has some functions stand for them (crash.branches=on).
+// The records of branches. QEMU's emulation has none: the crash lab has some functions stand for
+// them (crash.branches=on).
 
 // branchNames returns the functions of a trace's branches, "main.a>main.b".
 func branchNames(tr *wire.Trace) string {
@@ -30,8 +31,9 @@ func branchNames(tr *wire.Trace) string {
 
 const labBranches = "main.lab>main.nilWriteA:12,false main.nilWriteA>main.nilWriteB:0,true main.nilWriteB>main.lab:0,false"
 
-// TestBranches: a fault has them in each form of the trace, of the kernel's or the program's; what is no fault has none, nor has a CPU
-// without records, nor a machine that was not told that it has some.
+// TestBranches: a fault has them in each form of the trace, of the kernel's or the program's; what
+// is no fault has none, nor has a CPU without records, nor a machine that was not told that it has
+// some.
 func TestBranches(t *testing.T) {
 	t.Parallel()
 	path, symbols := lab(t, image.AllLoaders)

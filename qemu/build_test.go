@@ -133,8 +133,8 @@ func host(t testing.TB, pkg string) string {
 // zfCommand returns the path of zf.
 func zfCommand(t testing.TB) string { t.Helper(); return host(t, "../tools/zf") }
 
-// zfRun is zf run with arguments, for 10 minutes at most, and on one CPU whatever the host has, if the
-// arguments do not say otherwise.
+// zfRun is zf run with arguments, for 10 minutes at most, and on one CPU whatever the host has, if
+// the arguments do not say otherwise.
 func zfRun(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	return exec.Command(zfCommand(t), append([]string{"run", "-smp", "1", "-timeout", "10m"}, args...)...)

@@ -16,8 +16,8 @@ import (
 )
 
 // The arguments in traces against what the functions were called with: a program that crashes in
-// many places, each on a machine of its own (callargsprogram_test.go). A value that is shown must be
-// the right one. How many are shown is said beside how many Go's own traceback is sure of.
+// many places, each on a machine of its own (callargsprogram_test.go). A value that is shown must
+// be the right one. How many are shown is said beside how many Go's own traceback is sure of.
 
 // goTraceWord is a word of an argument in the runtime's own traceback, with what it is not sure of.
 var goTraceWord = regexp.MustCompile(`0x[0-9a-f]+(\??)`)

@@ -1,12 +1,13 @@
 package qemu
 
-// The arguments in traces against what Delve shows of the same frames, from the full core of the same
-// dead machine. Delve's packages read the core, as dlv does.
+// The arguments in traces against what Delve shows of the same frames, from the full core of the
+// same dead machine. Delve's packages read the core, as dlv does.
 //
-// Delve is not always right. Of a value of several parts it takes those that live nowhere for zero, and
-// where optimized code keeps one part alone, it takes that for the first. Registers that it does not have
-// are zero, too. So what it shows is held against what the function was called with. What is right by
-// chance, such as nil for a slice of which only the length is known, counts as right.
+// Delve is not always right. Of a value of several parts it takes those that live nowhere for zero,
+// and where optimized code keeps one part alone, it takes that for the first. Registers that it
+// does not have are zero, too. So what it shows is held against what the function was called with.
+// What is right by chance, such as nil for a slice of which only the length is known, counts as
+// right.
 
 import (
 	"errors"
@@ -84,8 +85,8 @@ var errNoParameter = errors.New("no such parameter")
 
 func percent(n, of int) float64 { return 100 * float64(n) / float64(max(of, 1)) }
 
-// delveCrash boots the program, lets it crash at a site, and compares the arguments in the trace with
-// those that Delve shows.
+// delveCrash boots the program, lets it crash at a site, and compares the arguments in the trace
+// with those that Delve shows.
 func (p *madeProgram) delveCrash(t *testing.T, elf string, symbols *symbol.File, site int, c *delveCounts) {
 	vm, out := start(t, Config{Kernel: elf, MemoryMiB: 64, Append: "panic=halt -- " + strconv.Itoa(site)}, "")
 	out.waitForTraces(t, 1)

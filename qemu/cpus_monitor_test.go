@@ -81,8 +81,8 @@ func TestMonitorCPUs(t *testing.T) {
 	}
 }
 
-// TestMonitorClockOnCPUs: a CPU that reads the clock when the monitor has it stand still, and so without
-// the kernel lock, reads no time that is before another one's, nor one far ahead.
+// TestMonitorClockOnCPUs: a CPU that reads the clock when the monitor has it stand still, and so
+// without the kernel lock, reads no time that is before another one's, nor one far ahead.
 func TestMonitorClockOnCPUs(t *testing.T) {
 	t.Parallel()
 	keys, out, _ := startTyped(t, Config{Kernel: program(t, "threads"), CPUs: 4, Append: "-- shown 1000000000"})

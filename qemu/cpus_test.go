@@ -241,8 +241,8 @@ func TestCPUUnderProgram(t *testing.T) {
 	}
 }
 
-// TestCPUDiesWaitedFor: a CPU dies while it has the kernel lock, and while another one waits for it to drop
-// pages: both are in the traces, with what the first one waits for.
+// TestCPUDiesWaitedFor: a CPU dies while it has the kernel lock, and while another one waits for it
+// to drop pages: both are in the traces, with what the first one waits for.
 func TestCPUDiesWaitedFor(t *testing.T) {
 	t.Parallel()
 	path, symbols := lab(t, image.AllLoaders)
@@ -397,8 +397,8 @@ func checkCPUNumbers(t *testing.T, all []*labTrace, cpus, dead int) {
 	}
 }
 
-// TestCPUStart: a CPU that hangs or faults in its first instructions is left out, and the boot report
-// says how far it has come; the others start. One that resets the machine ends it.
+// TestCPUStart: a CPU that hangs or faults in its first instructions is left out, and the boot
+// report says how far it has come; the others start. One that resets the machine ends it.
 func TestCPUStart(t *testing.T) {
 	t.Parallel()
 	path, symbols := lab(t, image.AllLoaders)
@@ -436,9 +436,10 @@ func TestCPUStart(t *testing.T) {
 	})
 }
 
-// TestSkew: CPUs whose counters of time are off are found, and told of, and their clock is that of the
-// others: behind or ahead, by seconds, so that each would be seen. The counter itself is QEMU's, which is
-// the same for all and cannot be written to: what is wrong is what the kernel adds to it.
+// TestSkew: CPUs whose counters of time are off are found, and told of, and their clock is that of
+// the others: behind or ahead, by seconds, so that each would be seen. The counter itself is
+// QEMU's, which is the same for all and cannot be written to: what is wrong is what the kernel adds
+// to it.
 func TestSkew(t *testing.T) {
 	t.Parallel()
 	path, _ := lab(t, image.AllLoaders)
@@ -471,8 +472,8 @@ func TestSkew(t *testing.T) {
 	}
 }
 
-// TestCPUInNMI: a CPU dies in its NMI handler; or it is in an NMI that does not return, while another
-// one dies: then it does not answer, or is one that has died at the same time.
+// TestCPUInNMI: a CPU dies in its NMI handler; or it is in an NMI that does not return, while
+// another one dies: then it does not answer, or is one that has died at the same time.
 func TestCPUInNMI(t *testing.T) {
 	t.Parallel()
 	path, symbols := lab(t, image.AllLoaders)
@@ -520,8 +521,8 @@ func TestCPUInNMI(t *testing.T) {
 	}
 }
 
-// TestCPURecords: what leads to the other CPUs has been overwritten. A death puts it back, says so, and
-// shows them all.
+// TestCPURecords: what leads to the other CPUs has been overwritten. A death puts it back, says so,
+// and shows them all.
 func TestCPURecords(t *testing.T) {
 	t.Parallel()
 	path, symbols := lab(t, image.AllLoaders)

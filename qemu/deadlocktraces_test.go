@@ -52,8 +52,8 @@ type waitsObject struct {
 // listEnd is the end of a list of goroutines.
 var listEnd = regexp.MustCompile(` in all, of which run \d+\r?\n`)
 
-// waitsByNMI boots a program on some CPUs and sends it n NMIs, as ^\ does, once the latest list of goroutines
-// has what is waited for so often, and returns what the traces of those say.
+// waitsByNMI boots a program on some CPUs and sends it n NMIs, as ^\ does, once the latest list of
+// goroutines has what is waited for so often, and returns what the traces of those say.
 func waitsByNMI(t *testing.T, cpus, n int, awaited *regexp.Regexp, often int, args ...string) (all []waitsObject) {
 	t.Helper()
 	vm, out := start(t, Config{Kernel: program(t, "deadlocks"), CPUs: cpus, Append: "-- " + strings.Join(args, " ")}, "")
@@ -145,8 +145,8 @@ func TestWorksAtKey(t *testing.T) {
 	}
 }
 
-// TestKernelLock: `zf waits` of a core says who has the kernel lock, as the machine itself does at its
-// death.
+// TestKernelLock: `zf waits` of a core says who has the kernel lock, as the machine itself does at
+// its death.
 func TestKernelLock(t *testing.T) {
 	image := program(t, "deadlocks")
 	core := filepath.Join(t.TempDir(), "core")

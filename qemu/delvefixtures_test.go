@@ -1,8 +1,9 @@
 package qemu
 
-// The programs of Delve's own tests, which run on the kernel until they stop at runtime.Breakpoint or panic:
-// what Delve's tests expect of them where they stand holds in the full core of the machine. The programs and what is
-// expected come out of Delve's module: the tables of its tests are read as Go source.
+// The programs of Delve's own tests, which run on the kernel until they stop at runtime.Breakpoint
+// or panic: what Delve's tests expect of them where they stand holds in the full core of the
+// machine. The programs and what is expected come out of Delve's module: the tables of its tests
+// are read as Go source.
 
 import (
 	"fmt"
@@ -113,7 +114,8 @@ func fixture(t *testing.T, delve, name string) *inspect.Program {
 	return p
 }
 
-// ownScope is the innermost frame of the program's own that has died: in package main, or in its function.
+// ownScope is the innermost frame of the program's own that has died: in package main, or in its
+// function.
 func ownScope(t *testing.T, p *inspect.Program, function string) *proc.EvalScope {
 	t.Helper()
 	target := p.Target()

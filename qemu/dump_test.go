@@ -1,7 +1,8 @@
 package qemu
 
 // The memory of a machine that has died, sent by itself: what zf receive has written is what QEMU
-// says of the machine, page for page, and what the program had is found in it by way of the page tables.
+// says of the machine, page for page, and what the program had is found in it by way of the page
+// tables.
 
 import (
 	"bytes"
@@ -127,8 +128,8 @@ func (p *physical) checkNumbers(t *testing.T, image string) {
 	t.Fatal("no main.where")
 }
 
-// compare holds the dump against what QEMU says of the machine, which has halted. What differs is the
-// kernel's own, by which it has sent the dump.
+// compare holds the dump against what QEMU says of the machine, which has halted. What differs is
+// the kernel's own, by which it has sent the dump.
 func (p *physical) compare(t *testing.T, vm *VM, image string, mib int) {
 	t.Helper()
 	await.Poll(t, "the machine halts", func() bool { ok, err := vm.Halted(); return ok && err == nil })
@@ -152,7 +153,8 @@ func (p *physical) compareWith(t *testing.T, ram []byte, image string) {
 	}
 }
 
-// pagesOf counts the pages that are the same, and those of the kernel's own that are not; no other may be.
+// pagesOf counts the pages that are the same, and those of the kernel's own that are not; no other
+// may be.
 func (p *physical) pagesOf(t *testing.T, ram []byte, image string) (same, differ int) {
 	t.Helper()
 	f, err := elf.Open(image)
@@ -219,8 +221,8 @@ func TestDumpByNet(t *testing.T) {
 	}
 }
 
-// TestDumpUnanswered: a machine whose memory nobody takes goes on to what panic= asks for, at once if it is
-// told, and otherwise after core.wait=.
+// TestDumpUnanswered: a machine whose memory nobody takes goes on to what panic= asks for, at once
+// if it is told, and otherwise after core.wait=.
 func TestDumpUnanswered(t *testing.T) {
 	t.Parallel()
 	image := program(t, "dumped")
@@ -254,7 +256,8 @@ func startRelay(t *testing.T, port string, loss float64, seed uint64) *lossy.Rel
 	return r
 }
 
-// TestDumpLossy: three of ten datagrams are lost, in both directions, and others come twice or late.
+// TestDumpLossy: three of ten datagrams are lost, in both directions, and others come twice or
+// late.
 func TestDumpLossy(t *testing.T) {
 	t.Parallel()
 	image := program(t, "dumped")
@@ -271,8 +274,8 @@ func TestDumpLossy(t *testing.T) {
 	r.end(t)
 }
 
-// TestDumpByCom2: the second serial port brings the same; a line that is damaged or cut costs what was
-// there, and no more.
+// TestDumpByCom2: the second serial port brings the same; a line that is damaged or cut costs what
+// was there, and no more.
 func TestDumpByCom2(t *testing.T) {
 	t.Parallel()
 	image := program(t, "dumped")
@@ -333,7 +336,8 @@ func TestDumpByCom2(t *testing.T) {
 	}
 }
 
-// TestDumpSealed: with a key nothing of the memory is on the wire, and who has not got it gets nothing.
+// TestDumpSealed: with a key nothing of the memory is on the wire, and who has not got it gets
+// nothing.
 func TestDumpSealed(t *testing.T) {
 	t.Parallel()
 	image := program(t, "dumped")
@@ -482,8 +486,8 @@ func TestDumpGoesOn(t *testing.T) {
 	r.end(t)
 }
 
-// TestDumpCut: a receiver that is ended before all has come leaves a file of what has come, which says what is
-// missing. What is needed most is there.
+// TestDumpCut: a receiver that is ended before all has come leaves a file of what has come, which
+// says what is missing. What is needed most is there.
 func TestDumpCut(t *testing.T) {
 	t.Parallel()
 	image := program(t, "dumped")
@@ -508,7 +512,8 @@ func TestDumpCut(t *testing.T) {
 	r.end(t)
 }
 
-// TestDumpFaults: a fault in the dump ends it with one line, behind a whole trace, and what panic= asks for follows.
+// TestDumpFaults: a fault in the dump ends it with one line, behind a whole trace, and what panic=
+// asks for follows.
 func TestDumpFaults(t *testing.T) {
 	t.Parallel()
 	path, symbols := lab(t, image.AllLoaders)
@@ -530,8 +535,8 @@ func TestDumpFaults(t *testing.T) {
 	r.end(t)
 }
 
-// TestDumpInDebuggers: of the memory that two CPUs' machine has sent itself zf core makes a core in which Delve has
-// every goroutine and its variables, and gdb the threads.
+// TestDumpInDebuggers: of the memory that two CPUs' machine has sent itself zf core makes a core in
+// which Delve has every goroutine and its variables, and gdb the threads.
 func TestDumpInDebuggers(t *testing.T) {
 	t.Parallel()
 	image, gdb := program(t, "dumped"), need(t, "gdb")

@@ -1,7 +1,8 @@
 package qemu
 
-// The memory of a machine that has died, kept in RAM over a warm reset (core=ram): what the next boot sends
-// is what the machine had when it died, page for page, and what is not there any more is said.
+// The memory of a machine that has died, kept in RAM over a warm reset (core=ram): what the next
+// boot sends is what the machine had when it died, page for page, and what is not there any more is
+// said.
 
 import (
 	"bytes"
@@ -19,7 +20,8 @@ import (
 	"github.com/zeroframe/zeroframe/tools/machine/iso"
 )
 
-// keptInRAM is what a machine says when it has kept its memory, and sentAgain what the next boot says.
+// keptInRAM is what a machine says when it has kept its memory, and sentAgain what the next boot
+// says.
 const (
 	keptInRAM = "the next boot sends what is left of them"
 	sentAgain = " pages sent in "
@@ -57,8 +59,8 @@ func reset(t *testing.T, vm *VM) {
 	}
 }
 
-// compareKept is compare for what a boot has sent of the one before. Its own area is no RAM in it, and at most that many
-// pages may be lost.
+// compareKept is compare for what a boot has sent of the one before. Its own area is no RAM in it,
+// and at most that many pages may be lost.
 func (p *physical) compareKept(t *testing.T, ram []byte, image string, lost int, said string) {
 	t.Helper()
 	if m := saidOfKept.FindStringSubmatch(said); m == nil || !strings.Contains(p.text, "\noverwritten="+m[2]+"\n") || !regexp.MustCompile(`^(: |, |\d+ of the rest|\d+ of unused RAM|\r)*$`).MatchString(m[3]) {
@@ -104,8 +106,8 @@ func areaIn(t *testing.T, ram []byte) (at, size int) {
 	return 0, 0
 }
 
-// TestDumpKept: the program dies, the machine is reset, and the next boot sends what the first had, but for a few pages that
-// nobody has used.
+// TestDumpKept: the program dies, the machine is reset, and the next boot sends what the first had,
+// but for a few pages that nobody has used.
 func TestDumpKept(t *testing.T) {
 	t.Parallel()
 	image := program(t, "dumped")
@@ -134,8 +136,8 @@ func TestDumpKept(t *testing.T) {
 	}
 }
 
-// TestDumpKeptByLoaders: GRUB, from BIOS and from UEFI, takes memory of its own before the next boot. What it has
-// overwritten is said, and no page is there that is not what it was.
+// TestDumpKeptByLoaders: GRUB, from BIOS and from UEFI, takes memory of its own before the next
+// boot. What it has overwritten is said, and no page is there that is not what it was.
 func TestDumpKeptByLoaders(t *testing.T) {
 	t.Parallel()
 	path := program(t, "dumped")
@@ -161,8 +163,8 @@ func TestDumpKeptByLoaders(t *testing.T) {
 	}
 }
 
-// TestDumpKeptInDebuggers: what two CPUs' machine has kept is a core in which Delve and zf goroutines have every
-// goroutine, and Delve the variables.
+// TestDumpKeptInDebuggers: what two CPUs' machine has kept is a core in which Delve and zf
+// goroutines have every goroutine, and Delve the variables.
 func TestDumpKeptInDebuggers(t *testing.T) {
 	t.Parallel()
 	image := program(t, "dumped")
@@ -194,8 +196,8 @@ func TestDumpKeptInDebuggers(t *testing.T) {
 	r.end(t)
 }
 
-// TestDumpKeptSecrets: what a program has marked is neither in what the next boot sends nor in the RAM of the machine that
-// has died.
+// TestDumpKeptSecrets: what a program has marked is neither in what the next boot sends nor in the
+// RAM of the machine that has died.
 func TestDumpKeptSecrets(t *testing.T) {
 	t.Parallel()
 	image := program(t, "secrets")
@@ -226,7 +228,8 @@ func TestDumpKeptSecrets(t *testing.T) {
 	r.end(t)
 }
 
-// TestDumpKeptDamaged: one machine dies, and others boot with its RAM, of which something has been changed meanwhile.
+// TestDumpKeptDamaged: one machine dies, and others boot with its RAM, of which something has been
+// changed meanwhile.
 func TestDumpKeptDamaged(t *testing.T) {
 	t.Parallel()
 	path := program(t, "dumped")
@@ -312,8 +315,8 @@ func TestDumpKeptDamaged(t *testing.T) {
 	}
 }
 
-// TestDumpKeptLater: when nobody takes it, the boot after that tries again; what the program has overwritten meanwhile is
-// said. What has been sent is not sent again.
+// TestDumpKeptLater: when nobody takes it, the boot after that tries again; what the program has
+// overwritten meanwhile is said. What has been sent is not sent again.
 func TestDumpKeptLater(t *testing.T) {
 	t.Parallel()
 	path := program(t, "dumped")

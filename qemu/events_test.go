@@ -124,7 +124,8 @@ func TestLastEventsKept(t *testing.T) {
 	}
 }
 
-// TestTraceCommand: zf trace of a log has what the trace has, and of a core all CPUs' events, in Perfetto's form.
+// TestTraceCommand: zf trace of a log has what the trace has, and of a core all CPUs' events, in
+// Perfetto's form.
 func TestTraceCommand(t *testing.T) {
 	t.Parallel()
 	path, _ := lab(t, image.AllLoaders)

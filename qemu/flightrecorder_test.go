@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestFlightRecorder: what a program's own flight recorder has can be had from a core, up to the death, whichever the
-// death is; Go's own tools read it.
+// TestFlightRecorder: what a program's own flight recorder has can be had from a core, up to the
+// death, whichever the death is; Go's own tools read it.
 func TestFlightRecorder(t *testing.T) {
 	t.Parallel()
 	image := program(t, "flight")

@@ -85,8 +85,8 @@ var forms = []struct {
 	{"fips", nil, image.BuildOptions{Env: []string{"GOFIPS140=v1.0.0"}}, "local"},
 }
 
-// TestBuildForms: each program, with a kernel without its parts, says its word, and dies by a nil map in functions that the
-// trace names, on two CPUs.
+// TestBuildForms: each program, with a kernel without its parts, says its word, and dies by a nil
+// map in functions that the trace names, on two CPUs.
 func TestBuildForms(t *testing.T) {
 	t.Parallel()
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()

@@ -16,7 +16,8 @@ import (
 	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
 )
 
-// xmmOf returns an XMM register of a thread, as hexadecimal digits in the order of memory; "": it is not known.
+// xmmOf returns an XMM register of a thread, as hexadecimal digits in the order of memory; "": it
+// is not known.
 func xmmOf(t *testing.T, th proc.Thread, number int) string {
 	t.Helper()
 	regs, err := th.Registers()
@@ -35,7 +36,8 @@ func xmmOf(t *testing.T, th proc.Thread, number int) string {
 	return ""
 }
 
-// TestFullCoreFloats: a thread that was running on another CPU, or had lost the only one, has its XMM registers.
+// TestFullCoreFloats: a thread that was running on another CPU, or had lost the only one, has its
+// XMM registers.
 func TestFullCoreFloats(t *testing.T) {
 	t.Parallel()
 	gdb := need(t, "gdb")
@@ -82,8 +84,8 @@ func TestFullCoreFloats(t *testing.T) {
 	}
 }
 
-// TestFullCoreFloatsOfDeath: a CPU that died by a trap has its XMM registers, one that died by a call has none that are
-// known.
+// TestFullCoreFloatsOfDeath: a CPU that died by a trap has its XMM registers, one that died by a
+// call has none that are known.
 func TestFullCoreFloatsOfDeath(t *testing.T) {
 	t.Parallel()
 	gdb := need(t, "gdb")

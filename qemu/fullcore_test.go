@@ -1,7 +1,8 @@
 package qemu
 
-// A full core, in the debuggers that it is for: Delve, built as its users build it, and gdb. They have to show of
-// a dead machine what the trace says, and every goroutine and variable of the program.
+// A full core, in the debuggers that it is for: Delve, built as its users build it, and gdb. They
+// have to show of a dead machine what the trace says, and every goroutine and variable of the
+// program.
 
 import (
 	"bytes"
@@ -216,7 +217,8 @@ func cpuOf(death *labTrace) *int {
 	return death.CPU
 }
 
-// TestFullCoreTimeout: a machine that is ended for its time limit is as it was, and its exit status, too.
+// TestFullCoreTimeout: a machine that is ended for its time limit is as it was, and its exit
+// status, too.
 func TestFullCoreTimeout(t *testing.T) {
 	t.Parallel()
 	elf := cored(t)
@@ -288,8 +290,8 @@ func TestFullCoreSources(t *testing.T) {
 	vm.Kill()
 }
 
-// TestFullCoreDirect: the RAM out of QEMU's own memory is what QEMU writes through the pipe, and a machine that
-// ran goes on behind a dump that is not read to its end.
+// TestFullCoreDirect: the RAM out of QEMU's own memory is what QEMU writes through the pipe, and a
+// machine that ran goes on behind a dump that is not read to its end.
 func TestFullCoreDirect(t *testing.T) {
 	t.Parallel()
 	vm, out := start(t, Config{Kernel: cored(t), Append: "-- sleep", MemoryMiB: 64}, "")

@@ -12,8 +12,9 @@ import (
 	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
-// haltScript stops in front of the HLT of an idle CPU, sends an NMI, which comes in between STI and HLT, and
-// says in front of which of the two instructions the CPU arrives behind it: the HLT or the next one.
+// haltScript stops in front of the HLT of an idle CPU, sends an NMI, which comes in between STI and
+// HLT, and says in front of which of the two instructions the CPU arrives behind it: the HLT or the
+// next one.
 const haltScript = `
 import gdb
 halt, vector = %#x, %#x

@@ -114,8 +114,8 @@ func TestJoinLost(t *testing.T) {
 	})
 }
 
-// TestJoinInput: what is typed goes where the kernel says that it receives it, all of it, and to the
-// serial port if that is not said in time.
+// TestJoinInput: what is typed goes where the kernel says that it receives it, all of it, and to
+// the serial port if that is not said in time.
 func TestJoinInput(t *testing.T) {
 	for _, tt := range []struct {
 		says string

@@ -14,8 +14,8 @@ func lockChecked(t *testing.T, pkg string) string {
 	return built(t, image.BuildOptions{Package: pkg, Tags: "lockcheck", Env: testEnv()})
 }
 
-// TestLockCheck: programs whose threads make system calls on several CPUs run to their end in a kernel
-// that dies where it accesses its state without the kernel lock; and it does die there.
+// TestLockCheck: programs whose threads make system calls on several CPUs run to their end in a
+// kernel that dies where it accesses its state without the kernel lock; and it does die there.
 func TestLockCheck(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ pkg, args, says string }{

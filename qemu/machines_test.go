@@ -16,8 +16,8 @@ import (
 	"github.com/zeroframe/zeroframe/tools/machine/iso"
 )
 
-// A sweep of QEMU as other machines: each boots a program that says something and dies, and it must be the same
-// death on each. A machine that this QEMU does not have fails.
+// A sweep of QEMU as other machines: each boots a program that says something and dies, and it must
+// be the same death on each. A machine that this QEMU does not have fails.
 
 // other is a machine of the sweep. clock is how its clock must have been measured, "" for any.
 type other struct {
@@ -28,7 +28,8 @@ type other struct {
 
 const teller = "./loaders/testdata/teller"
 
-// noHypervisor is a CPU that does not say that it is emulated, so nothing is known of its APIC's clock.
+// noHypervisor is a CPU that does not say that it is emulated, so nothing is known of its APIC's
+// clock.
 const noHypervisor = "qemu64,-hypervisor"
 
 // What a boot report says of a clock.
@@ -55,8 +56,8 @@ var otherDevices = []other{
 	{"no serial port", Config{NoSerial: true}, ""}, // TestScreenChoice has what a screen shows then
 }
 
-// otherCPUs are models from the oldest that runs 64-bit code to the newest of QEMU 7.2, and what can be taken
-// from them.
+// otherCPUs are models from the oldest that runs 64-bit code to the newest of QEMU 7.2, and what
+// can be taken from them.
 var otherCPUs = []string{"qemu64", "kvm64", "core2duo", "Conroe", "Penryn", "Nehalem", "Westmere", "SandyBridge", "IvyBridge", "Haswell",
 	"Broadwell", "Skylake-Client", "Skylake-Server", "Cascadelake-Server", "Cooperlake", "Icelake-Server", "Snowridge", "Denverton",
 	"KnightsMill", "phenom", "Opteron_G1", "Opteron_G3", "Opteron_G4", "Opteron_G5", "EPYC", "EPYC-Rome", "EPYC-Milan", "Dhyana", "max",
@@ -66,7 +67,8 @@ var otherCPUs = []string{"qemu64", "kvm64", "core2duo", "Conroe", "Penryn", "Neh
 // nearly is a clock of 1 GHz, by a reference of 14 MHz.
 var nearly = regexp.MustCompile(`^clock   (999|1000|1001) MHz `)
 
-// dieElsewhere boots the machine, holds what it says against the one death, and returns what it says.
+// dieElsewhere boots the machine, holds what it says against the one death, and returns what it
+// says.
 func dieElsewhere(t *testing.T, o other) string {
 	path := built(t, image.BuildOptions{Package: teller})
 	cfg := o.cfg
@@ -104,7 +106,8 @@ func lineOf(serial, begin string) string {
 	return begin + line
 }
 
-// TestSweepDevices: the clock is measured against what is there, and what is not there is not needed.
+// TestSweepDevices: the clock is measured against what is there, and what is not there is not
+// needed.
 func TestSweepDevices(t *testing.T) {
 	t.Parallel()
 	for _, o := range otherDevices {
@@ -121,8 +124,8 @@ func TestSweepCPUs(t *testing.T) {
 	}
 }
 
-// TestSweepMemory: from 64 MiB to 512 GiB, which are used all but what is above an address of 512 GiB. The RAM is
-// a file, of which the host keeps the pages alone that the machine has written to.
+// TestSweepMemory: from 64 MiB to 512 GiB, which are used all but what is above an address of 512
+// GiB. The RAM is a file, of which the host keeps the pages alone that the machine has written to.
 func TestSweepMemory(t *testing.T) {
 	t.Parallel()
 	for _, mib := range []int{64, 2000, 20 << 10, 512 << 10} {
@@ -154,7 +157,8 @@ func wantUsable(t *testing.T, serial string, kib int) {
 	}
 }
 
-// TestSweepMaps: memory maps with holes by seed, which GRUB makes: gaps, and ranges that it calls bad.
+// TestSweepMaps: memory maps with holes by seed, which GRUB makes: gaps, and ranges that it calls
+// bad.
 func TestSweepMaps(t *testing.T) {
 	t.Parallel()
 	grub, _, err := iso.Find()

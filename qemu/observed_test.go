@@ -33,7 +33,8 @@ func look(t *testing.T, path string, flags ...string) (stdout, stderr string) {
 	return stdout, stderr
 }
 
-// TestObserve: each call is said once, with its arguments, and an expression where it was asked for.
+// TestObserve: each call is said once, with its arguments, and an expression where it was asked
+// for.
 func TestObserve(t *testing.T) {
 	t.Parallel()
 	path := recordObserved(t)
@@ -115,7 +116,8 @@ func TestObserve(t *testing.T) {
 		}
 		elf := strings.TrimSuffix(core, ".core") + ".core.elf"
 		out, err := exec.Command(zfCommand(t), "goroutines", "-e", elf, core).Output()
-		// The first byte of "panic: " is sent by main.die's panic, and the program's only other goroutine has not begun.
+		// The first byte of "panic: " is sent by main.die's panic, and the program's only other goroutine
+		// has not begun.
 		for _, want := range []string{"goroutine 1 [", "\nmain.die(...)\n", "main.main.gowrap1(...)"} {
 			if !strings.Contains(string(out), want) {
 				t.Errorf("%q is not in\n%s%v", want, out, err)

@@ -152,7 +152,8 @@ func TestOverwritten(t *testing.T) {
 const overwritten = "the kernel's own memory had been overwritten, and was put back: words 1, the first at 0x"
 
 // TestLastWord: code that each stage of the panic path needs has been written over, or the
-// table of stages itself, and the copy by which it is put back is gone: no trace, but one line, and the end that a death has.
+// table of stages itself, and the copy by which it is put back is gone: no trace, but one line, and
+// the end that a death has.
 func TestLastWord(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"console-lost", "stages-lost"} {

@@ -17,8 +17,8 @@ import (
 	"github.com/zeroframe/zeroframe/tools/machine/iso"
 )
 
-// wantPixels makes an image ask its loader for a framebuffer of that size (Multiboot 0.6.96, section
-// 3.1.4: type, width, height and depth behind the header's address fields).
+// wantPixels makes an image ask its loader for a framebuffer of that size (Multiboot 0.6.96,
+// section 3.1.4: type, width, height and depth behind the header's address fields).
 func wantPixels(width, height uint32) func([]byte) ([]byte, error) {
 	return func(kernel []byte) ([]byte, error) {
 		out, err := image.WantScreen(kernel)

@@ -14,8 +14,8 @@ import (
 	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
-// TestPhotosOfCPUs: of a death on a machine with three CPUs, the codes of all three traces take turns on
-// the screen, and a folder of pictures of them is read back.
+// TestPhotosOfCPUs: of a death on a machine with three CPUs, the codes of all three traces take
+// turns on the screen, and a folder of pictures of them is read back.
 func TestPhotosOfCPUs(t *testing.T) {
 	t.Parallel()
 	path, _ := lab(t, image.AllLoaders)

@@ -95,8 +95,8 @@ func TestProfileEveryInstruction(t *testing.T) {
 	}
 }
 
-// TestProfileOnCPUs: with several CPUs each takes samples of its own, so a program that runs on two for a
-// second has two seconds of running time.
+// TestProfileOnCPUs: with several CPUs each takes samples of its own, so a program that runs on two
+// for a second has two seconds of running time.
 func TestProfileOnCPUs(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "cpu")

@@ -88,8 +88,8 @@ func TestPreviousConsole(t *testing.T) {
 	}
 }
 
-// poke makes QEMU write eight bytes at each reset, as what damages RAM does. That many are never there already; one
-// byte was, by chance.
+// poke makes QEMU write eight bytes at each reset, as what damages RAM does. That many are never
+// there already; one byte was, by chance.
 func poke(addr int) []string {
 	return []string{"-device", fmt.Sprintf("loader,addr=%#x,data=0xa5c3965a0ff069b4,data-len=8", addr)}
 }

@@ -1,6 +1,7 @@
 package qemu
 
-// zf test -record-failures: the recordings of runs that fail, and of no others, and with -chaos soon.
+// zf test -record-failures: the recordings of runs that fail, and of no others, and with -chaos
+// soon.
 
 import (
 	"bufio"
@@ -14,8 +15,8 @@ import (
 	"testing"
 )
 
-// The races of testdata/racy must be seen with -chaos within so many runs: most are within the first few, and those that
-// are not have the others for themselves.
+// The races of testdata/racy must be seen with -chaos within so many runs: most are within the
+// first few, and those that are not have the others for themselves.
 const (
 	chaosFirst = "10"
 	chaosThen  = "20"
@@ -59,8 +60,8 @@ func filesIn(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// TestRecordFailures: with -chaos each of five races is seen soon. What is recorded is the run that has
-// failed: it replays, and its seed makes the same run.
+// TestRecordFailures: with -chaos each of five races is seen soon. What is recorded is the run that
+// has failed: it replays, and its seed makes the same run.
 func TestRecordFailures(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -1,6 +1,7 @@
 package qemu
 
-// zf run -record-last: what is kept of a run is replayed from a snapshot on, as the whole run would be.
+// zf run -record-last: what is kept of a run is replayed from a snapshot on, as the whole run would
+// be.
 
 import (
 	"bytes"
@@ -78,8 +79,8 @@ func (l *lasting) end(t *testing.T) (stdout string, status int) {
 	return l.out.String(), l.ProcessState.ExitCode()
 }
 
-// TestRecordLast: a recording of the last of a run has that, is verified, and whoever asks it about what was before is told
-// so; debuggers go back to its beginning.
+// TestRecordLast: a recording of the last of a run has that, is verified, and whoever asks it about
+// what was before is told so; debuggers go back to its beginning.
 func TestRecordLast(t *testing.T) {
 	t.Parallel()
 	need(t, "gdb")
@@ -188,8 +189,8 @@ func backAndForth(t *testing.T, path string) {
 	}
 }
 
-// TestRecordLastBounded: whatever a machine says, and however long it runs, its recording takes so much of the disk and not
-// more, and one whose maker is killed is of use.
+// TestRecordLastBounded: whatever a machine says, and however long it runs, its recording takes so
+// much of the disk and not more, and one whose maker is killed is of use.
 func TestRecordLastBounded(t *testing.T) {
 	t.Parallel()
 	l := recordLast(t, "100ms", "-q", program(t, "replayed"), "--", "chat", "1000000")
@@ -283,8 +284,8 @@ func TestRecordLastRefuses(t *testing.T) {
 	}
 }
 
-// TestStateOf: where QEMU was in its log is found in the image of a state, wherever it stands, and not taken from an
-// older state.
+// TestStateOf: where QEMU was in its log is found in the image of a state, wherever it stands, and
+// not taken from an older state.
 func TestStateOf(t *testing.T) {
 	state := func(log, instructions uint64) []byte {
 		b := []byte(stateName)

@@ -1,7 +1,8 @@
 package qemu
 
-// zf run -record, and zf replay: what was recorded is done again, on a busy host, with nobody at the
-// other end of the network; a recording that is cut is of use, and a replay of something else is found out.
+// zf run -record, and zf replay: what was recorded is done again, on a busy host, with nobody at
+// the other end of the network; a recording that is cut is of use, and a replay of something else
+// is found out.
 
 import (
 	"bufio"
@@ -32,8 +33,8 @@ func busyHost(t *testing.T) {
 	t.Cleanup(func() { busy.Process.Kill(); busy.Wait() })
 }
 
-// makeRecording runs zf run -record with arguments and input, and returns the recording, what was said on the
-// standard output, and the exit status.
+// makeRecording runs zf run -record with arguments and input, and returns the recording, what was
+// said on the standard output, and the exit status.
 func makeRecording(t *testing.T, stdin io.Reader, args ...string) (path, stdout string, status int) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "run.zfr")
@@ -149,7 +150,8 @@ func TestReplayNetwork(t *testing.T) {
 	}
 }
 
-// TestReplayISO: an ISO image boots by its own loader, from a disc that answers when the log says so.
+// TestReplayISO: an ISO image boots by its own loader, from a disc that answers when the log says
+// so.
 func TestReplayISO(t *testing.T) {
 	t.Parallel()
 	iso := filepath.Join(t.TempDir(), "r.iso")
@@ -163,7 +165,8 @@ func TestReplayISO(t *testing.T) {
 	sameReplays(t, path, stdout, 1)
 }
 
-// TestRecordNoInput: a recorded machine that does not sleep gets no input. The program finds its end, and the user is told.
+// TestRecordNoInput: a recorded machine that does not sleep gets no input. The program finds its
+// end, and the user is told.
 func TestRecordNoInput(t *testing.T) {
 	t.Parallel()
 	cmd := zfRun(t, "-q", "-icount", "-record", filepath.Join(t.TempDir(), "r.zfr"), program(t, "replayed"), "--", "echo")
@@ -174,7 +177,8 @@ func TestRecordNoInput(t *testing.T) {
 	}
 }
 
-// TestManyReplays: 50 recordings of programs that do something else each time, every second one on a busy host.
+// TestManyReplays: 50 recordings of programs that do something else each time, every second one on
+// a busy host.
 func TestManyReplays(t *testing.T) {
 	t.Parallel()
 	elf := program(t, "replayed")
@@ -201,7 +205,8 @@ func TestManyReplays(t *testing.T) {
 	}
 }
 
-// TestReplayParts: another image with the same log is found out, at a point that is said; and another QEMU.
+// TestReplayParts: another image with the same log is found out, at a point that is said; and
+// another QEMU.
 func TestReplayParts(t *testing.T) {
 	t.Parallel()
 	path, _, _ := makeRecording(t, nil, "-q", program(t, "replayed"), "--", "work", "1")
@@ -251,8 +256,8 @@ func TestReplayParts(t *testing.T) {
 	}
 }
 
-// TestCutReplay: a recording that is cut or damaged is replayed up to there, and one whose maker is killed as
-// the machine runs.
+// TestCutReplay: a recording that is cut or damaged is replayed up to there, and one whose maker is
+// killed as the machine runs.
 func TestCutReplay(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "killed.zfr")
@@ -303,7 +308,8 @@ func TestCutReplay(t *testing.T) {
 	}
 }
 
-// TestReplayUntil: a replay stops at an instruction or a time, the same one each time, for a core or gdb.
+// TestReplayUntil: a replay stops at an instruction or a time, the same one each time, for a core
+// or gdb.
 func TestReplayUntil(t *testing.T) {
 	t.Parallel()
 	need(t, "gdb")
@@ -399,8 +405,8 @@ func TestRecordRefuses(t *testing.T) {
 	}
 }
 
-// TestReplayStranger: a command in a recording is run with -trust-qemu-args, and not without; what is
-// harmless is replayed as it is, in QEMU's sandbox.
+// TestReplayStranger: a command in a recording is run with -trust-qemu-args, and not without; what
+// is harmless is replayed as it is, in QEMU's sandbox.
 func TestReplayStranger(t *testing.T) {
 	t.Parallel()
 	harmless := []string{"-chardev", "null,id=sink", "-device", "isa-debugcon,iobase=0xe9,chardev=sink"}

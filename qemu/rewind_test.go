@@ -1,7 +1,7 @@
 package qemu
 
-// Debuggers that go backwards in a recording: gdb by zf replay -reverse, Delve by zf dlv, as a command and for an
-// editor, which speaks DAP (https://microsoft.github.io/debug-adapter-protocol).
+// Debuggers that go backwards in a recording: gdb by zf replay -reverse, Delve by zf dlv, as a
+// command and for an editor, which speaks DAP (https://microsoft.github.io/debug-adapter-protocol).
 
 import (
 	"bufio"
@@ -115,7 +115,8 @@ func TestReverseHalt(t *testing.T) {
 	}
 }
 
-// TestReverseEarly: of a machine that dies before its Go runtime begins, it is said that there is nothing to look at.
+// TestReverseEarly: of a machine that dies before its Go runtime begins, it is said that there is
+// nothing to look at.
 func TestReverseEarly(t *testing.T) {
 	t.Parallel()
 	elf, _ := lab(t, image.AllLoaders)
@@ -139,8 +140,8 @@ func TestReverseEarly(t *testing.T) {
 	}
 }
 
-// TestReverseGDB: gdb goes back from the death to the last call of a function, one instruction further, and to the
-// beginning.
+// TestReverseGDB: gdb goes back from the death to the last call of a function, one instruction
+// further, and to the beginning.
 func TestReverseGDB(t *testing.T) {
 	t.Parallel()
 	address, _, wait := reversed(t, recordObserved(t))

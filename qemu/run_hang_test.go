@@ -296,8 +296,8 @@ func TestHangMonitored(t *testing.T) {
 	}
 }
 
-// TestHangSignalled: the watchdog's trace is of what hangs, not of the handler of a signal that was at
-// work just then.
+// TestHangSignalled: the watchdog's trace is of what hangs, not of the handler of a signal that was
+// at work just then.
 func TestHangSignalled(t *testing.T) {
 	t.Parallel()
 	for shift := 3; shift <= 5; shift++ {

@@ -37,8 +37,8 @@ func TestMemory(t *testing.T) {
 			if n != 5 || o.status != 0 {
 				t.Fatalf("the program says %q, status %d, %v, %s", o.text, o.status, err, stderr)
 			}
-			// The firmware, the kernel, its page tables, 28 KiB of them for the direct map, and the copy of what it needs in order to
-			// die take the rest.
+			// The firmware, the kernel, its page tables, 28 KiB of them for the direct map, and the copy of
+			// what it needs in order to die take the rest.
 			if missing := tt.ram*mib - total; missing < 0 || missing > 6*mib+mib/16+tt.ram*mib/100 {
 				t.Errorf("of %d MiB, %d bytes are said to be there: %d are missing", tt.ram, total, missing)
 			}

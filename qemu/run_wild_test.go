@@ -20,9 +20,9 @@ func outcomes(text string) map[string]string {
 	return all
 }
 
-// TestWildPointers: what a program reads, writes, executes, and names in system calls at hundreds of
-// addresses all over the address space has the outcome that it has on Linux, the address that recover
-// tells included; and it can map pages where the machine has RAM and devices.
+// TestWildPointers: what a program reads, writes, executes, and names in system calls at hundreds
+// of addresses all over the address space has the outcome that it has on Linux, the address that
+// recover tells included; and it can map pages where the machine has RAM and devices.
 func TestWildPointers(t *testing.T) {
 	t.Parallel()
 	text, err := exec.Command(host(t, "./testdata/wild")).Output()

@@ -19,8 +19,8 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/qr"
 )
 
-// The screen, looked at: pictures of it are read glyph by glyph, and their codes are read. The shapes
-// of the characters are learnt from a picture whose text is known.
+// The screen, looked at: pictures of it are read glyph by glyph, and their codes are read. The
+// shapes of the characters are learnt from a picture whose text is known.
 
 // pressKey presses a key of the machine.
 func pressKey(t *testing.T, vm *VM) {
@@ -30,8 +30,8 @@ func pressKey(t *testing.T, vm *VM) {
 	}
 }
 
-// shootCodes takes a picture of each code of a machine's screen: n pages, or as many as the first code
-// says that its trace has.
+// shootCodes takes a picture of each code of a machine's screen: n pages, or as many as the first
+// code says that its trace has.
 func shootCodes(t *testing.T, vm *VM, n int) (pictures []picture) {
 	t.Helper()
 	seen, last := map[string]bool{}, ""
@@ -60,8 +60,8 @@ func shootCodes(t *testing.T, vm *VM, n int) (pictures []picture) {
 	return pictures
 }
 
-// turnToSecond turns to the second page, and returns it with the number of all codes: when pages turn,
-// all of them are there.
+// turnToSecond turns to the second page, and returns it with the number of all codes: when pages
+// turn, all of them are there.
 func turnToSecond(t *testing.T, vm *VM) (page []string, n int) {
 	t.Helper()
 	pressKey(t, vm)
@@ -185,7 +185,8 @@ func TestScreenText(t *testing.T) {
 	cfg.Append = irqDeath
 	vm, _ = start(t, cfg, "")
 	var seen []string
-	// The last row is another one when the code is there, and the guest may draw it between the two readings.
+	// The last row is another one when the code is there, and the guest may draw it between the two
+	// readings.
 	await.Poll(t, "QEMU has drawn the end, and each row as it is in the screen's memory", func() bool {
 		p = shoot(t, vm)
 		seen = besideCode(abc.read(&p, 9, 16))

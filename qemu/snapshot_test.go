@@ -96,7 +96,8 @@ func TestCheckStates(t *testing.T) {
 	}
 }
 
-// FuzzStates: an image that is handed over names no other file and has no key, whatever else it has.
+// FuzzStates: an image that is handed over names no other file and has no key, whatever else it
+// has.
 func FuzzStates(f *testing.F) {
 	f.Add(statesImage()[:256], statesImage()[4<<16:][:128])
 	f.Add(newer(statesImage(), 0)[:256], statesImage()[4<<16:][:128])

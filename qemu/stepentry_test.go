@@ -183,8 +183,8 @@ func inOffsets(list string, off uint64) bool {
 	return false
 }
 
-// entryChain is what a trace in the entry code goes on with. Once a load's fault has been handled, its frame
-// is that of its caller, where it goes on.
+// entryChain is what a trace in the entry code goes on with. Once a load's fault has been handled,
+// its frame is that of its caller, where it goes on.
 var entryChain = regexp.MustCompile(`^[\w.]+: arch/amd64\.\w+ trap ([\w.]+: )?` +
 	`((tracer\.\w+ )?tracer\.ReadWord golab\.stepInterrupt kernel/fault\.interrupt kernel/fault\.Trap arch/amd64\.trapEntry trap g: |` +
 	`arch/amd64\.WaitForInterrupt arch\.WaitForInterrupt kernel/thread\.\S+( kernel/\S+)* arch/amd64\.syscallEntry trap g: )?` +

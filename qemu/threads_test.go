@@ -21,8 +21,8 @@ func runThreads(t *testing.T, cfg Config, args string) string {
 	return said(serial)
 }
 
-// TestThreadsOnCPUs: threads run on all CPUs, and where they are told to; all that can be asked says
-// how many CPUs there are.
+// TestThreadsOnCPUs: threads run on all CPUs, and where they are told to; all that can be asked
+// says how many CPUs there are.
 func TestThreadsOnCPUs(t *testing.T) {
 	t.Parallel()
 	for _, machine := range []string{"q35", "pc", "microvm"} {
@@ -49,8 +49,8 @@ func TestThreadsOnCPUs(t *testing.T) {
 	}
 }
 
-// TestClockOnCPUs: what one CPU has read of the clock, no other one reads less than: with CPUs that run
-// side by side, and with CPUs that run one behind the other, which take turns.
+// TestClockOnCPUs: what one CPU has read of the clock, no other one reads less than: with CPUs that
+// run side by side, and with CPUs that run one behind the other, which take turns.
 func TestClockOnCPUs(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{"clock 5000", "turns 50000", "turns 10000000"} {
@@ -64,8 +64,8 @@ func TestClockOnCPUs(t *testing.T) {
 	}
 }
 
-// TestUnmapOnCPUs: a page that is taken away, or that takes no more writes, is so for all CPUs when the
-// system call returns.
+// TestUnmapOnCPUs: a page that is taken away, or that takes no more writes, is so for all CPUs when
+// the system call returns.
 func TestUnmapOnCPUs(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -85,8 +85,9 @@ func TestUnmapOnCPUs(t *testing.T) {
 	}
 }
 
-// TestFillOnCPUs: CPUs that touch the same new pages at once get one frame for each, without the kernel
-// lock, while areas come and go; and no frame is lost: all together they take more than the machine has.
+// TestFillOnCPUs: CPUs that touch the same new pages at once get one frame for each, without the
+// kernel lock, while areas come and go; and no frame is lost: all together they take more than the
+// machine has.
 func TestFillOnCPUs(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -106,7 +107,8 @@ func TestFillOnCPUs(t *testing.T) {
 	}
 }
 
-// TestSteer: a device's interrupts come to the CPU that waits for them, and not to one that runs a program.
+// TestSteer: a device's interrupts come to the CPU that waits for them, and not to one that runs a
+// program.
 func TestSteer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -123,8 +125,8 @@ func TestSteer(t *testing.T) {
 	}
 }
 
-// TestProbesOnCPUs: calls that CPUs make at once are all counted, those too of a function whose first
-// instruction is stepped over.
+// TestProbesOnCPUs: calls that CPUs make at once are all counted, those too of a function whose
+// first instruction is stepped over.
 func TestProbesOnCPUs(t *testing.T) {
 	t.Parallel()
 	cmd := zfRun(t, "-q", "-smp", "4", "-probe", "main.leaf,main.framed", program(t, "threads"), "--", "calls", "30")

@@ -22,8 +22,8 @@ import (
 const unknownLine = "\r\nruntime unknown: nobody has told the kernel where this Go runtime keeps goroutines, so their traces" +
 	" will be cut short; build the image with zf build\r\n"
 
-// TestUnknownRuntime: a runtime of which the kernel knows nothing, and one without two of the things
-// that it looks for.
+// TestUnknownRuntime: a runtime of which the kernel knows nothing, and one without two of the
+// things that it looks for.
 func TestUnknownRuntime(t *testing.T) {
 	t.Parallel()
 	all := func(string) bool { return true }
@@ -33,8 +33,8 @@ func TestUnknownRuntime(t *testing.T) {
 		" so traces may be cut short; build with a version of Go that this kernel was tested with, 1.25 to 1.27, or use a newer Zeroframe\r\n")
 }
 
-// TestStrippedRuntime: an image without DWARF or symbols has the kernel's table all the same, and a runtime
-// that is known is not spoken of.
+// TestStrippedRuntime: an image without DWARF or symbols has the kernel's table all the same, and a
+// runtime that is known is not spoken of.
 func TestStrippedRuntime(t *testing.T) {
 	t.Parallel()
 	for _, flags := range []string{"", "-w", "-s"} {
@@ -55,7 +55,8 @@ func TestStrippedRuntime(t *testing.T) {
 	}
 }
 
-// withoutItems returns a crash lab without those of the n items of the kernel's table of the runtime.
+// withoutItems returns a crash lab without those of the n items of the kernel's table of the
+// runtime.
 func withoutItems(t *testing.T, n int, drop func(item string) bool) string {
 	t.Helper()
 	path, _ := lab(t, image.AllLoaders)

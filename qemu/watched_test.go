@@ -14,8 +14,8 @@ import (
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
-// The option watch= and the monitor's command: each write to a watched place has a trace, with who has
-// written what.
+// The option watch= and the monitor's command: each write to a watched place has a trace, with who
+// has written what.
 
 // address returns where an image has a variable.
 func address(t testing.TB, path, name string) uint64 {
@@ -196,7 +196,8 @@ func TestWatchRefused(t *testing.T) {
 	}
 }
 
-// TestWatchMonitor: what is watched is changed in the monitor, for all CPUs; and what a trap writes is refused.
+// TestWatchMonitor: what is watched is changed in the monitor, for all CPUs; and what a trap writes
+// is refused.
 func TestWatchMonitor(t *testing.T) {
 	t.Parallel()
 	path, symbols := lab(t, image.AllLoaders)
@@ -236,8 +237,9 @@ func TestWatchMonitor(t *testing.T) {
 	}
 }
 
-// fixed are the kinds of testdata/culprits whose word is a package variable, or a part of one: how much of it
-// is watched. The words of the other kinds are on the heap or on a stack, where no name of the image leads.
+// fixed are the kinds of testdata/culprits whose word is a package variable, or a part of one: how
+// much of it is watched. The words of the other kinds are on the heap or on a stack, where no name
+// of the image leads.
 var fixed = map[string]struct {
 	variable      string
 	offset, bytes uint64
@@ -250,8 +252,8 @@ var fixed = map[string]struct {
 	"once":    {"main.conn", 0, 8},
 }
 
-// TestWatchCulprits: the last write to the word that a program has died of is traced while it runs, and its line is the one to
-// blame. QEMU does not help: it is what a real machine does.
+// TestWatchCulprits: the last write to the word that a program has died of is traced while it runs,
+// and its line is the one to blame. QEMU does not help: it is what a real machine does.
 func TestWatchCulprits(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/culprits/main.go")

@@ -8,14 +8,15 @@ import (
 	"testing"
 )
 
-// TestWhyErrors: the same as [TestWhy] of testdata/culprits4: of errors, and of look-ups that have missed.
+// TestWhyErrors: the same as [TestWhy] of testdata/culprits4: of errors, and of look-ups that have
+// missed.
 func TestWhyErrors(t *testing.T) {
 	t.Parallel()
 	whyAll(t, "culprits4", 26, nil)
 }
 
-// TestWhySays: zf why in words: of what nobody has written it says so, and of what cannot be told, and blames nobody
-// for it.
+// TestWhySays: zf why in words: of what nobody has written it says so, and of what cannot be told,
+// and blames nobody for it.
 func TestWhySays(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -44,8 +45,8 @@ func TestWhySays(t *testing.T) {
 	}
 }
 
-// TestWhyZfTest: a recording of zf test is asked about what the test died of, not about the package testing, which has
-// passed it on; and about what has let a test fail.
+// TestWhyZfTest: a recording of zf test is asked about what the test died of, not about the package
+// testing, which has passed it on; and about what has let a test fail.
 func TestWhyZfTest(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -16,29 +16,30 @@ import (
 	"time"
 )
 
-// TestWhy: zf why names the line that is to blame, of programs that die of what another place has done.
-// testdata/culprits has the lines, each with the program's name.
+// TestWhy: zf why names the line that is to blame, of programs that die of what another place has
+// done. testdata/culprits has the lines, each with the program's name.
 func TestWhy(t *testing.T) {
 	t.Parallel()
 	whyAll(t, "culprits", 30, nil)
 }
 
-// TestWhyMore: the same of testdata/culprits2: of what assembly, the kernel and a device have done, and on ways through
-// more of the standard library.
+// TestWhyMore: the same of testdata/culprits2: of what assembly, the kernel and a device have done,
+// and on ways through more of the standard library.
 func TestWhyMore(t *testing.T) {
 	t.Parallel()
 	// What a device has written is its own doing. The story goes on with who gave it the buffer.
 	whyAll(t, "culprits2", 18, map[string]string{"dma": "a device (virtio-rng, queue 0)"})
 }
 
-// TestWhyMissing: the same of testdata/culprits3: of what is not there any more, and of what was asked for.
+// TestWhyMissing: the same of testdata/culprits3: of what is not there any more, and of what was
+// asked for.
 func TestWhyMissing(t *testing.T) {
 	t.Parallel()
 	whyAll(t, "culprits3", 15, nil)
 }
 
-// TestWhyOperands: the same of testdata/culprits5: of one operand of several, of what was copied in large pieces, of words
-// that were counted, and of what a comparison has left undone.
+// TestWhyOperands: the same of testdata/culprits5: of one operand of several, of what was copied in
+// large pieces, of words that were counted, and of what a comparison has left undone.
 func TestWhyOperands(t *testing.T) {
 	t.Parallel()
 	whyAll(t, "culprits5", 40, nil)
@@ -47,7 +48,8 @@ func TestWhyOperands(t *testing.T) {
 // whyEach is set by `make why`. The other commands ask about a sample, for a minute's sake each.
 var whyEach = flag.Bool("why.each", false, "ask zf why about each program, not about every eighth one")
 
-// whyAll asks why of each kind of a program, whose marks are in its source. Those in devices are not of a line.
+// whyAll asks why of each kind of a program, whose marks are in its source. Those in devices are
+// not of a line.
 func whyAll(t *testing.T, name string, kinds int, devices map[string]string) {
 	folder := filepath.Join("testdata", name)
 	files, err := os.ReadDir(folder)
@@ -116,7 +118,8 @@ const (
 	wrong
 )
 
-// whyShort are the kinds of which it cannot be told who is to blame: naming somebody else would be wrong.
+// whyShort are the kinds of which it cannot be told who is to blame: naming somebody else would be
+// wrong.
 // The story has this.
 var whyShort = map[string]string{
 	"truncated": "nothing else wrote it; the branch at main.(*reader).room (main.go:",
@@ -230,8 +233,8 @@ func TestWhyWriters(t *testing.T) {
 	}
 }
 
-// TestWhyPlain: where nothing has led to a panic but the way of the program, no more than its last instructions are
-// looked at.
+// TestWhyPlain: where nothing has led to a panic but the way of the program, no more than its last
+// instructions are looked at.
 func TestWhyPlain(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "death.zfr")
@@ -247,7 +250,8 @@ func TestWhyPlain(t *testing.T) {
 	}
 }
 
-// TestWhyWaits: zf why -waits says for what goroutines wait, and with -goroutine who has made that so.
+// TestWhyWaits: zf why -waits says for what goroutines wait, and with -goroutine who has made that
+// so.
 func TestWhyWaits(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile("testdata/culprits2/waits.go")
@@ -338,7 +342,8 @@ func TestWhyEnded(t *testing.T) {
 	}
 }
 
-// TestWhyInterrupted: an interrupt ends zf why with status 3, and without a word that could be wrong.
+// TestWhyInterrupted: an interrupt ends zf why with status 3, and without a word that could be
+// wrong.
 func TestWhyInterrupted(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "death.zfr")

@@ -55,8 +55,8 @@ func tokens(text []byte) (n int) {
 	}
 }
 
-// folder returns the line of size.txt that a file counts for: the first two folders of its path, three
-// in tools.
+// folder returns the line of size.txt that a file counts for: the first two folders of its path,
+// three in tools.
 func folder(path string) string {
 	parts := strings.Split(path, "/")
 	n := 2
@@ -66,9 +66,9 @@ func folder(path string) string {
 	return strings.Join(parts[:min(n, len(parts)-1)], "/")
 }
 
-// TestSize compares the tree with its budget, size.txt, in tokens of Go without tests. What shrinks a
-// folder lowers its line in the same commit (go test ./tools -run Size -args -size); what needs more
-// raises it by hand, in a commit of its own that says why.
+// TestSize compares the tree with its budget, size.txt, in tokens of Go without tests. What shrinks
+// a folder lowers its line in the same commit (go test ./tools -run Size -args -size); what needs
+// more raises it by hand, in a commit of its own that says why.
 func TestSize(t *testing.T) {
 	have := map[string]int{}
 	for _, path := range tracked(t) {
@@ -129,8 +129,9 @@ func TestTrackedFiles(t *testing.T) {
 	}
 }
 
-// TestDocComments: an exported name has a doc comment, or is named in the one above it, and a comment
-// that begins with a name begins with its own. What stub has is documented where it is real.
+// TestDocComments: an exported name has a doc comment, or is named in the one above it, and a
+// comment that begins with a name begins with its own. What stub has is documented where it is
+// real.
 func TestDocComments(t *testing.T) {
 	name := regexp.MustCompile(`^([A-Za-z_]*[a-z0-9_][A-Z][A-Za-z0-9_]*|[a-z]+[A-Z0-9]\w*)\b[ ,]`)
 	for _, path := range tracked(t) {

@@ -370,7 +370,8 @@ const callNames = `0 read
 452 fchmodat2
 `
 
-// CallName returns the name of a system call of amd64, or "" if there is none of that number. Any context.
+// CallName returns the name of a system call of amd64, or "" if there is none of that number. Any
+// context.
 func CallName(n uint32) string {
 	for at := 0; at < len(callNames); at++ {
 		number := uint32(0)

@@ -154,7 +154,8 @@ var tap uintptr
 
 // Tap sets a function that gets each byte after it was sent, or would have been if a UART answered.
 // It must be a top-level function; it runs in the context of the sender. Early context. Not
-// inlined, because tools/symbol/stacks finds its argument in the code (tools/symbol/stacks/kernel.txt).
+// inlined, because tools/symbol/stacks finds its argument in the code
+// (tools/symbol/stacks/kernel.txt).
 //
 //go:noinline
 func Tap(f func(b byte)) { tap = **(**uintptr)(unsafe.Pointer(&f)) }

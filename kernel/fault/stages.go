@@ -15,8 +15,8 @@ import (
 
 // The panic stages, as a table: panicStages. A stage is counted before anything is done in it, so
 // whatever breaks, the stages come to an end. Each but the first has a place of its own on the
-// stack "nested" (below, and in tools/symbol/stacks/kernel.txt), and the last reports the one before it
-// (writeLines).
+// stack "nested" (below, and in tools/symbol/stacks/kernel.txt), and the last reports the one
+// before it (writeLines).
 //
 // While a trace is written, all exceptions go to the stack "nested", so that the stacks that the
 // trace is about stay unchanged, and NMIs are dropped. A requested trace (NMI, breakpoint) takes

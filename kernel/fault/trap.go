@@ -243,8 +243,8 @@ var handlers [256]uintptr
 
 // OnInterrupt sets the handler of a vector from 32 to 254. f must be a top-level function; it runs
 // in kernel context on the interrupt stack, with interrupts off, and the interrupt controller is
-// told when it returns. It is not inlined, so that tools/symbol/stacks can find in its calls what runs on
-// that stack.
+// told when it returns. It is not inlined, so that tools/symbol/stacks can find in its calls what
+// runs on that stack.
 //
 //go:noinline
 func OnInterrupt(vector uint8, f func()) { handlers[vector] = **(**uintptr)(unsafe.Pointer(&f)) }

@@ -159,9 +159,9 @@ func lookAgain(f *arch.TrapFrame) bool {
 }
 
 // runtimeAtWork reports whether f interrupted a thread that works for no goroutine, for example the
-// runtime's monitor, which runs for some µs now and then, or the handler of a signal, with which the
-// monitor interrupts a goroutine that runs for long. It counts in looks how often that was so. If the
-// runtime is at work at every check, it reports false.
+// runtime's monitor, which runs for some µs now and then, or the handler of a signal, with which
+// the monitor interrupts a goroutine that runs for long. It counts in looks how often that was so.
+// If the runtime is at work at every check, it reports false.
 func runtimeAtWork(f *arch.TrapFrame, looks *uint8) bool {
 	const maxLooks = 50
 	if *looks == maxLooks || f.InKernel() ||

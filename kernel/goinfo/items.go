@@ -7,9 +7,9 @@ import (
 )
 
 // The table is an interface between this package and `zf build`: a magic number, the version of the
-// list of items, then one 64-bit value an item. tools/machine/image finds it by the name of its symbol and
-// has the same list, because tools do not import kernel; a test compares the two. A change of the
-// list is a new version.
+// list of items, then one 64-bit value an item. tools/machine/image finds it by the name of its
+// symbol and has the same list, because tools do not import kernel; a test compares the two. A
+// change of the list is a new version.
 //
 // The word before a name says what the value is:
 //

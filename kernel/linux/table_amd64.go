@@ -237,8 +237,8 @@ var table = [...]row{
 	452: {do: sysFchmodat2},
 }
 
-// onSocket makes a call for a socket. It is no column of the table, so that the linker can leave out
-// what an image without sockets does not call.
+// onSocket makes a call for a socket. It is no column of the table, so that the linker can leave
+// out what an image without sockets does not call.
 func (c *call) onSocket(number uintptr, f *file, s *socket) int64 {
 	if !parts.Sockets {
 		return -eNOTSOCK

@@ -72,8 +72,8 @@ func (c *call) resource() int64 {
 }
 
 // OnUnknown sets a function that answers the system calls from OwnCalls up, in kernel context. It
-// must be a top-level function. It is for the crash lab. It is not inlined, so that tools/symbol/stacks
-// can find in its calls what runs on the kernel stack.
+// must be a top-level function. It is for the crash lab. It is not inlined, so that
+// tools/symbol/stacks can find in its calls what runs on the kernel stack.
 //
 //go:noinline
 func OnUnknown(f func(number uintptr) (result int64)) {

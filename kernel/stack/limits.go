@@ -2,8 +2,8 @@ package stack
 
 // A stack's limit is what its use cannot exceed: the bound that tools/symbol/stacks proves from the
 // image's own code. zf build writes it into this table, an interface between this file and
-// tools/machine/image/stacklimits.go, which finds the table by its symbol. Use beyond the limit means that
-// the proof, or the stack, is broken.
+// tools/machine/image/stacklimits.go, which finds the table by its symbol. Use beyond the limit
+// means that the proof, or the stack, is broken.
 //
 // There is no bound if the code does not show what it calls: on the boot stack of a program whose
 // early hook makes such calls, on the interrupt stack with a handler of that kind, and on all
@@ -20,8 +20,8 @@ const (
 var stackBounds = [boundsHead + Count]uint64{boundsMagic, Count} // never written
 
 // panicReserve is what the check of the stacks and the path to the panic stack need, in bytes: the
-// least that must be left of a stack whose bound is not known. A test of tools/symbol/stacks compares it
-// with their bound.
+// least that must be left of a stack whose bound is not known. A test of tools/symbol/stacks
+// compares it with their bound.
 const panicReserve = 2 << 10
 
 // provenLimit returns the limit of stack i, which has that size.

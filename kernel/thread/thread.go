@@ -194,8 +194,8 @@ func Get(tid int32) *Thread {
 // CPU is idle. Any context.
 func Current() *Thread { return Get(percpu.This().Thread) }
 
-// HandlesSignal reports whether a stack pointer of the thread is on its stack for signals, so that a
-// handler runs; false if t is nil. Kernel context.
+// HandlesSignal reports whether a stack pointer of the thread is on its stack for signals, so that
+// a handler runs; false if t is nil. Kernel context.
 func (t *Thread) HandlesSignal(sp uintptr) bool { return t != nil && sp-t.SigLo < t.SigHi-t.SigLo }
 
 // Count returns the number of threads. Any context.

@@ -7,7 +7,8 @@ import (
 	"github.com/zeroframe/zeroframe/qemu/lossy"
 )
 
-// TestRelay: all datagrams are lost, or come once or twice, in both directions; without loss each comes once.
+// TestRelay: all datagrams are lost, or come once or twice, in both directions; without loss each
+// comes once.
 func TestRelay(t *testing.T) {
 	for _, loss := range []float64{0, 0.3} {
 		receiver, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})

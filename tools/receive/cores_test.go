@@ -132,7 +132,8 @@ func privateKey(t *testing.T) *ecdh.PrivateKey {
 	return k
 }
 
-// TestCoresReplayed: who has kept the packets of a dump cannot change its file by sending them again.
+// TestCoresReplayed: who has kept the packets of a dump cannot change its file by sending them
+// again.
 func TestCoresReplayed(t *testing.T) {
 	for _, key := range []*ecdh.PrivateKey{nil, privateKey(t)} {
 		c := newCoreIntake(t, key)
@@ -184,7 +185,8 @@ func TestCoresForged(t *testing.T) {
 	}
 }
 
-// TestCoresCrowded: forged announcements take no machine's place, from its own address or from others.
+// TestCoresCrowded: forged announcements take no machine's place, from its own address or from
+// others.
 func TestCoresCrowded(t *testing.T) {
 	c := newCoreIntake(t, nil)
 	for round := range 3 {

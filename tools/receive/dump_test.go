@@ -280,7 +280,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestAbandoned: of what a killed receiver has left another makes a file, if nothing goes on with it.
+// TestAbandoned: of what a killed receiver has left another makes a file, if nothing goes on with
+// it.
 func TestAbandoned(t *testing.T) {
 	folder := t.TempDir()
 	begun := func(name string) *Assembly {

@@ -1,7 +1,8 @@
 package symbol
 
-// An address has one answer: whatever was asked before it and with it. Random programs are held to that, in which units share inline functions, of
-// which the linker keeps one copy; and where units do, to what llvm-symbolizer says.
+// An address has one answer: whatever was asked before it and with it. Random programs are held to
+// that, in which units share inline functions, of which the linker keeps one copy; and where units
+// do, to what llvm-symbolizer says.
 
 import (
 	"fmt"

@@ -109,8 +109,8 @@ func linuxPackage(t *testing.T) string {
 	return best
 }
 
-// TestGateVmlinux: 100,000 addresses of a kernel, all frames; the suffixes of pieces of functions; and functions of tracepoints, whose lines are in
-// headers.
+// TestGateVmlinux: 100,000 addresses of a kernel, all frames; the suffixes of pieces of functions;
+// and functions of tracepoints, whose lines are in headers.
 func TestGateVmlinux(t *testing.T) {
 	path, _ := linuxFiles(t)
 	if given := os.Getenv("ZF_VMLINUX"); given != "" {

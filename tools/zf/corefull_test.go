@@ -22,7 +22,8 @@ func (b brokenSource) Copy(put func(uint64, []byte) error) error {
 	return b.err
 }
 
-// TestNothingHalfWritten: a core that cannot be made leaves no file behind, and one that was there as it was.
+// TestNothingHalfWritten: a core that cannot be made leaves no file behind, and one that was there
+// as it was.
 func TestNothingHalfWritten(t *testing.T) {
 	elf, err := os.Executable()
 	if err != nil {

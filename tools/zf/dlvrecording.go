@@ -3,8 +3,8 @@ package main
 // `zf dlv` on a recording. Delve's only ways into a machine that somebody else runs are those
 // for rr and for debugserver: it starts a program of that name, which says where it listens, or
 // is told where Delve does. So it gets small scripts of these names, and this process serves it
-// (package tools/machine/replay). As rr it goes backwards, too, but Delve asks the host then whether rr
-// could work there.
+// (package tools/machine/replay). As rr it goes backwards, too, but Delve asks the host then
+// whether rr could work there.
 
 import (
 	"context"

@@ -5,9 +5,9 @@
 //
 // What lives here: the dispatch (main.go), what all commands share (call.go), and one file a
 // command (run and test share machine.go, console.go, files.go and verdict.go), which reads
-// its flags, calls the packages that do the work (tools/machine/image, tools/machine/initrd, tools/format/input,
-// tools/symbol, tools/format/trace, qemu) and returns an error, which call.go turns into a message
-// and an exit status. What is worth
+// its flags, calls the packages that do the work (tools/machine/image, tools/machine/initrd,
+// tools/format/input, tools/symbol, tools/format/trace, qemu) and returns an error, which call.go
+// turns into a message and an exit status. What is worth
 // testing without a command line belongs in those packages.
 //
 // Context: the host.

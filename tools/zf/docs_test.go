@@ -257,7 +257,8 @@ func TestDocumentedFolders(t *testing.T) {
 }
 
 var (
-	// sourceFile matches the name of a file that a package is made of: Go, assembly, and what is embedded or read.
+	// sourceFile matches the name of a file that a package is made of: Go, assembly, and what is
+	// embedded or read.
 	sourceFile = `[a-z0-9_-]\.(?:go|s|txt|css|js|py|html)`
 	// fileNames matches such a name in a text, with or without its folder.
 	fileNames = regexp.MustCompile(`[A-Za-z0-9_/.-]*` + sourceFile + `\b`)
@@ -267,8 +268,9 @@ var (
 	variants = regexp.MustCompile(`_(?:amd64|other|linux|bsd|unix|windows|xz|dwarf)$`)
 )
 
-// TestDocumentedFiles: the comment of a package names each of its files, in the order of reading, and no file that is
-// not there. It is in doc.go, or in main.go of a command. Files such as NAME_amd64.s belong to NAME.go, if there is one.
+// TestDocumentedFiles: the comment of a package names each of its files, in the order of reading,
+// and no file that is not there. It is in doc.go, or in main.go of a command. Files such as
+// NAME_amd64.s belong to NAME.go, if there is one.
 // A package of one file beside its doc.go need not.
 func TestDocumentedFiles(t *testing.T) {
 	root := filepath.Join("..", "..")

@@ -587,8 +587,8 @@ func lastOption(line, key string) (value string, ok bool) {
 	return value, ok
 }
 
-// parts returns the parts of the kernel that the machine uses; observed says that something is to be
-// counted or logged.
+// parts returns the parts of the kernel that the machine uses; observed says that something is to
+// be counted or logged.
 func (m *machine) parts(observed bool) []string {
 	words, _ := kernelWords(m.append)
 	names := append([]string{}, image.PartsFor(words)...)

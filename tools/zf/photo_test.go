@@ -18,7 +18,8 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/qr"
 )
 
-// ownPhotos makes pictures of the codes of a trace of this program, of a build, and returns their folder.
+// ownPhotos makes pictures of the codes of a trace of this program, of a build, and returns their
+// folder.
 func ownPhotos(t *testing.T, build string) (dir string, photos []string) {
 	t.Helper()
 	id, err := hex.DecodeString(build)

@@ -1,7 +1,7 @@
 package main
 
-// -record: the machine is recorded, in one file (tools/machine/record). What cannot be in a recording
-// is said before anything runs.
+// -record: the machine is recorded, in one file (tools/machine/record). What cannot be in a
+// recording is said before anything runs.
 
 import (
 	"cmp"

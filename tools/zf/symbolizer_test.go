@@ -94,8 +94,8 @@ func functionAddresses(t *testing.T, path string) (addrs []string) {
 	return addrs
 }
 
-// TestSymbolizerEqualsLLVM holds zf symbolizer against llvm-symbolizer: the same arguments, the same
-// input, the same output.
+// TestSymbolizerEqualsLLVM holds zf symbolizer against llvm-symbolizer: the same arguments, the
+// same input, the same output.
 func TestSymbolizerEqualsLLVM(t *testing.T) {
 	llvm, err := symbolizer.Path()
 	if err != nil {

@@ -162,7 +162,8 @@ func TestRecordFailuresSeries(t *testing.T) {
 	}
 }
 
-// TestRecordFailuresNames: recordings of packages with the same last name do not take each other's place.
+// TestRecordFailuresNames: recordings of packages with the same last name do not take each other's
+// place.
 func TestRecordFailuresNames(t *testing.T) {
 	var r recordFailures
 	r.names([]image.TestPackage{{ImportPath: "example.org/a/util"}, {ImportPath: "example.org/b/util"}, {ImportPath: "example.org/b"}})

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestWatchOption: a name becomes an address, and what cannot be watched is refused with the reason.
+// TestWatchOption: a name becomes an address, and what cannot be watched is refused with the
+// reason.
 func TestWatchOption(t *testing.T) {
 	all := map[string][]variable{
 		"main.n":     {{0x1000, 8}},

@@ -80,8 +80,8 @@ func FramesOf(units []byte, width, textLo uintptr, span uint32, id uint32) Curso
 	}
 }
 
-// ImageSize returns the number of bytes of the depot's image, which package tools/format/depot reads. It
-// grows with each new stack. Any context.
+// ImageSize returns the number of bytes of the depot's image, which package tools/format/depot
+// reads. It grows with each new stack. Any context.
 func (d *Depot) ImageSize() int { return ImageHeader + int(d.top.Load())*int(d.width) }
 
 // ImageByte returns the i'th byte of an image for which ImageSize returned size. Any context.

@@ -239,7 +239,8 @@ func say(s string) {
 	}
 }
 
-// commandLine returns the command line that the loader passes: PVH (start_info.h) and multiboot 1 (3.3).
+// commandLine returns the command line that the loader passes: PVH (start_info.h) and multiboot 1
+// (3.3).
 func commandLine() string {
 	var p uintptr
 	if word[uint32](loaderInfo) == 0x336ec578 {

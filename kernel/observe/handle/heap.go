@@ -9,8 +9,8 @@ import (
 // The heap profile of Go's runtime, as a record. It is read from the runtime's memory, so it is
 // available at any time, even from a dead program.
 
-// HeapKind is the kind of the record. It holds (tools/format/handle/heap.go reads it), with numbers and
-// strings as tracer/stream writes them:
+// HeapKind is the kind of the record. It holds (tools/format/handle/heap.go reads it), with numbers
+// and strings as tracer/stream writes them:
 //
 //	"zfheap2\n"
 //	string    the image's build ID, as bytes

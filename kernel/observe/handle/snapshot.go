@@ -9,8 +9,8 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/stream"
 )
 
-// SnapshotKind is the kind of a snapshot's record. Package tools/format/handle reads it; numbers have the
-// form of [stream.Writer.Uvarint], strings that of its String:
+// SnapshotKind is the kind of a snapshot's record. Package tools/format/handle reads it; numbers
+// have the form of [stream.Writer.Uvarint], strings that of its String:
 //
 //	"zfres1\n"
 //	string    why it was sent: "exit", "death", "program", ...

@@ -1,12 +1,12 @@
 // Package probe counts and times calls of functions in the running program, with breakpoints: one
 // at each function's entry and one at each of its exits.
 //
-// The host chooses the functions and decodes them (package tools/format/probe), and sends a table of
-// places in the boot archive ([File]). Before the program starts, an INT3 replaces the first byte
-// of the instruction at each place. When one is hit, the package records the event, does what the
-// instruction would have done, and lets the program go on. The few instructions that compilers put
-// at these places are emulated (PUSH RBP, RET, JMP); any other is put back for one step with the
-// trap flag, interrupts off, while all other CPUs stand still (package fault). Either way the
+// The host chooses the functions and decodes them (package tools/format/probe), and sends a table
+// of places in the boot archive ([File]). Before the program starts, an INT3 replaces the first
+// byte of the instruction at each place. When one is hit, the package records the event, does what
+// the instruction would have done, and lets the program go on. The few instructions that compilers
+// put at these places are emulated (PUSH RBP, RET, JMP); any other is put back for one step with
+// the trap flag, interrupts off, while all other CPUs stand still (package fault). Either way the
 // program never runs at an address that is not its own, so signals, traces and profiles notice
 // nothing.
 //

@@ -1,6 +1,7 @@
 // Package profile is the kernel's sampling profiler: a number of times in each second of running
 // time, the timer's interrupt records where the program is (option profile=HZ), and at the end, or
-// on request, the counts are sent as a record of the kind [Kind] (package tools/format/profile reads it).
+// on request, the counts are sent as a record of the kind [Kind] (package tools/format/profile
+// reads it).
 //
 // A sample is a stack's ID (package kernel/observe/stackid) and a count. It samples running time,
 // of each CPU separately: no tick is due while the machine is idle, or while a sample is taken. The

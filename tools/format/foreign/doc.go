@@ -27,6 +27,6 @@
 //
 // The tests of the formats are in tools/format/trace.
 //
-// No input makes it panic, and memory stays bounded. It imports tools/format/wire, tools/symbol/lookup
-// and tools/format/terminal. Context: the host.
+// No input makes it panic, and memory stays bounded. It imports tools/format/wire,
+// tools/symbol/lookup and tools/format/terminal. Context: the host.
 package foreign

@@ -23,8 +23,8 @@ func eventful(all []tracer.Event) string {
 	return died[:end] + b.String() + died[end:]
 }
 
-// TestEvents: the picture has a mark for each event, later ones further right, on the line of its thread; what takes time is as wide
-// as that; the table says the same in words.
+// TestEvents: the picture has a mark for each event, later ones further right, on the line of its
+// thread; what takes time is as wide as that; the table says the same in words.
 func TestEvents(t *testing.T) {
 	dir, im := lab(t)
 	log := eventful([]tracer.Event{

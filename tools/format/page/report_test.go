@@ -88,8 +88,8 @@ func TestGoroutinesAlike(t *testing.T) {
 	}
 }
 
-// TestCPUSections: the other CPUs stand behind the death, whatever is between; one of a death that is not
-// there stands for itself.
+// TestCPUSections: the other CPUs stand behind the death, whatever is between; one of a death that
+// is not there stands for itself.
 func TestCPUSections(t *testing.T) {
 	dir, im := lab(t)
 	log := deathOnCPU(0, 9, 10, tracer.KindTrace, 0, "stopped", 0x200210, 0x200301) +

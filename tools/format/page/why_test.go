@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestPageWhy: the page tells why a machine has died, with whatever it says as text, and says nothing where that is not
-// known.
+// TestPageWhy: the page tells why a machine has died, with whatever it says as text, and says
+// nothing where that is not known.
 func TestPageWhy(t *testing.T) {
 	hostile := "<b>\u202ex\x1b</b>"
 	steps := []WhyStep{

@@ -80,8 +80,8 @@ func (t *traces) Text([]byte)         {}
 func (t *traces) Line(*wire.Line)     {}
 func (t *traces) Done(tr *wire.Trace) { *t = append(*t, tr) }
 
-// TestFiles: photos in any order, one of them twice, from files and folders; what cannot be read, and
-// what is missing, is said.
+// TestFiles: photos in any order, one of them twice, from files and folders; what cannot be read,
+// and what is missing, is said.
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	var paths []string
@@ -144,8 +144,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestSet: the lines are those that a serial port would have had; what is missing or does not fit is
-// said.
+// TestSet: the lines are those that a serial port would have had; what is missing or does not fit
+// is said.
 func TestSet(t *testing.T) {
 	for _, frames := range []int{1, 5, 40, 41, 42, 43, 44, 45, 46, 47, 48} {
 		b, crc := bare(7, frames)
@@ -253,8 +253,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// FuzzParts: whatever codes say, what comes of it is lines that package wire takes, and a trace that
-// is intact has the CRC that its codes say.
+// FuzzParts: whatever codes say, what comes of it is lines that package wire takes, and a trace
+// that is intact has the CRC that its codes say.
 func FuzzParts(f *testing.F) {
 	b, crc := bare(1, 9)
 	var whole, parts strings.Builder

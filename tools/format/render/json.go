@@ -9,16 +9,17 @@ package render
 // Of a frame with inlined calls, the function itself, which is the last, has repeat: all of
 // them come so often. The first has elided.
 //
-// The last trace of a list of all goroutines has waits: who waits for whom (tools/postmortem/waits, ListJSON).
+// The last trace of a list of all goroutines has waits: who waits for whom (tools/postmortem/waits,
+// ListJSON).
 //
-// A foreign trace (tools/format/foreign/group.go) is an object with the same fields. Its kind is the
-// format: linux, go, tinygo, markup, esp-idf, zephyr, gdb, windbg, or address for what only a word
-// marks. Its reason is the line that said why, its thread Linux's process, its registers what Linux
-// printed; complete is false and end empty, since none of these formats says where a trace ends,
-// and build_id and stacks are empty. Of its frames kind is pc (exact), ra (a return address) or
-// scan (a word of the stack, Linux's "?"), address the one in the ELF file. A frame of none of the
-// ELF files has quoted true and what the trace itself said of it, without an address if that had
-// none.
+// A foreign trace (tools/format/foreign/group.go) is an object with the same fields. Its kind is
+// the format: linux, go, tinygo, markup, esp-idf, zephyr, gdb, windbg, or address for what only a
+// word marks. Its reason is the line that said why, its thread Linux's process, its registers what
+// Linux printed; complete is false and end empty, since none of these formats says where a trace
+// ends, and build_id and stacks are empty. Of its frames kind is pc (exact), ra (a return address)
+// or scan (a word of the stack, Linux's "?"), address the one in the ELF file. A frame of none of
+// the ELF files has quoted true and what the trace itself said of it, without an address if that
+// had none.
 
 import (
 	"bytes"

@@ -8,6 +8,7 @@
 //	arguments.go what the functions were called with
 //	cache.go     what was asked before, and what will be asked, is asked once
 //
-// It imports tools/format/wire, tools/symbol/lookup, tools/symbol/argument, tools/symbol/code, tools/symbol/unwind and tools/format/terminal.
+// It imports tools/format/wire, tools/symbol/lookup, tools/symbol/argument, tools/symbol/code,
+// tools/symbol/unwind and tools/format/terminal.
 // Context: the host.
 package resolve

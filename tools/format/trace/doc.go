@@ -9,7 +9,8 @@
 //	again.go   what an earlier run has resolved is not shown twice
 //	timeline.go  what CPUs did last, for a viewer; timelinecore.go: of a core; perfetto.go: the form
 //
-// What it joins: tools/format/wire (our traces), tools/format/foreign (others'), tools/format/resolve (addresses
-// and missed callers), tools/format/render (JSON and words), tools/format/source (source lines and
-// links), tools/format/terminal. Which image answers is behind tools/symbol/lookup. Context: the host.
+// What it joins: tools/format/wire (our traces), tools/format/foreign (others'),
+// tools/format/resolve (addresses and missed callers), tools/format/render (JSON and words),
+// tools/format/source (source lines and links), tools/format/terminal. Which image answers is
+// behind tools/symbol/lookup. Context: the host.
 package trace

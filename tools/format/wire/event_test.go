@@ -7,7 +7,8 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// TestEvents: an event is read as it was written, from a line and from words; and what is said of it.
+// TestEvents: an event is read as it was written, from a line and from words; and what is said of
+// it.
 func TestEvents(t *testing.T) {
 	for _, tt := range []struct {
 		e          tracer.Event

@@ -1,9 +1,9 @@
 // Package gotest has what makes `zf test` behave as `go test` does: its command line, its
 // result lines, its events, its cache, the files that tests write.
 //
-// It knows nothing of machines: package main of tools/zf builds a test binary (tools/machine/image),
-// boots it, and gives what it prints to this package. What the go command can do itself is
-// left to it: `go tool test2json` makes the events, `go list` knows the packages.
+// It knows nothing of machines: package main of tools/zf builds a test binary
+// (tools/machine/image), boots it, and gives what it prints to this package. What the go command
+// can do itself is left to it: `go tool test2json` makes the events, `go list` knows the packages.
 //
 // Context of all of it: host.
 //

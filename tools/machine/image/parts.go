@@ -1,8 +1,8 @@
 package image
 
-// What a program does not use of the kernel is not linked. The kernel's package parts has a constant
-// for each part; the build compiles the kernel with a copy of that file in which those that are
-// not wanted are false.
+// What a program does not use of the kernel is not linked. The kernel's package parts has a
+// constant for each part; the build compiles the kernel with a copy of that file in which those
+// that are not wanted are false.
 
 import (
 	_ "embed"

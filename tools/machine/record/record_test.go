@@ -210,8 +210,8 @@ func TestUnknownLog(t *testing.T) {
 	}
 }
 
-// TestCutRecording cuts a recording everywhere, and changes each of its bytes: there is an error, or what
-// is read is the beginning of what was written, and said to be no more.
+// TestCutRecording cuts a recording everywhere, and changes each of its bytes: there is an error,
+// or what is read is the beginning of what was written, and said to be no more.
 func TestCutRecording(t *testing.T) {
 	path := written(t, []byte("an image"), example(), []byte("abc"), &End{Status: 65})
 	whole, err := os.ReadFile(path)
@@ -344,7 +344,8 @@ func FuzzLog(f *testing.F) {
 	})
 }
 
-// TestStrange: a file is made by no other name than those of a recording, and a field that no zf has written is noticed.
+// TestStrange: a file is made by no other name than those of a recording, and a field that no zf
+// has written is noticed.
 func TestStrange(t *testing.T) {
 	whole, err := os.ReadFile(written(t, []byte("an image"), example(), nil, &End{}))
 	if err != nil {

@@ -59,7 +59,8 @@ func newRing(t testing.TB, path string) *Ring {
 	return r
 }
 
-// ringOf writes a ring of so many turns. The log comes in pieces of a size, and late by lag pieces, as QEMU holds it back.
+// ringOf writes a ring of so many turns. The log comes in pieces of a size, and late by lag pieces,
+// as QEMU holds it back.
 func ringOf(t testing.TB, n, size, lag int) (path string, taken int) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "r.zfr")
@@ -109,8 +110,8 @@ func instructionsOf(turn int) (n uint64) {
 	return n
 }
 
-// TestRing: whatever pieces the log comes in, the recording has the end of the run, from one interval to two, and all of a
-// short one; and nothing else stays.
+// TestRing: whatever pieces the log comes in, the recording has the end of the run, from one
+// interval to two, and all of a short one; and nothing else stays.
 func TestRing(t *testing.T) {
 	for _, tt := range []struct{ turns, size, lag int }{{3, 1, 0}, {9, 7, 3}, {12, 1, 0}, {40, 1, 0}, {40, 1, 200}, {43, 64, 1}, {137, 100, 2}, {200, 5, 30}} {
 		path, taken := ringOf(t, tt.turns, tt.size, tt.lag)
@@ -176,7 +177,8 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// TestRingKilled: at any time the file under its name is a recording, and the files do not grow with the run.
+// TestRingKilled: at any time the file under its name is a recording, and the files do not grow
+// with the run.
 func TestRingKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.zfr")
 	r := newRing(t, path)
@@ -214,7 +216,8 @@ func TestRingKilled(t *testing.T) {
 	}
 }
 
-// TestRingFails: a state that could not be taken, or that belongs to no place in the log, leaves the recording that there is.
+// TestRingFails: a state that could not be taken, or that belongs to no place in the log, leaves
+// the recording that there is.
 func TestRingFails(t *testing.T) {
 	for _, tt := range []struct {
 		name string

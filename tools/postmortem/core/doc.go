@@ -19,6 +19,6 @@
 // and the debugger says that it cannot read it. Of registers that is not possible,
 // since the format has a place for each: one that nothing tells of is 0.
 //
-// The package may import tracer, tools/format/trace, tools/symbol, tools/symbol/code and tools/postmortem/memory. Context:
-// the host.
+// The package may import tracer, tools/format/trace, tools/symbol, tools/symbol/code and
+// tools/postmortem/memory. Context: the host.
 package core

@@ -34,7 +34,8 @@ func recorded(t *testing.T, generations string) (trace []byte, f Flight, err err
 	return b.Bytes(), f, err
 }
 
-// TestFlight: all that the program has logged is in the trace, up to its death, in order and with its stack.
+// TestFlight: all that the program has logged is in the trace, up to its death, in order and with
+// its stack.
 func TestFlight(t *testing.T) {
 	for _, n := range []int{0, 3} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {

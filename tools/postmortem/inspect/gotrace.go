@@ -1,8 +1,9 @@
 package inspect
 
-// Go's execution trace, version 1.26, which `go tool trace` reads. GOROOT/src/internal/trace/tracev2
-// says what there is in a trace. It is made of batches, each of one system thread, of a generation:
-// the events of about a second, with tables of what they name by numbers.
+// Go's execution trace, version 1.26, which `go tool trace` reads.
+// GOROOT/src/internal/trace/tracev2 says what there is in a trace. It is made of batches, each of
+// one system thread, of a generation: the events of about a second, with tables of what they name
+// by numbers.
 
 import "encoding/binary"
 
@@ -57,8 +58,8 @@ func appendBatch(b []byte, generation, thread, at uint64, data []byte) []byte {
 	return append(appendEvent(b, evBatch, generation, thread, at, uint64(len(data))), data...)
 }
 
-// wholeEvents returns the part of a batch's data that is whole events: a thread may have died while it
-// wrote one.
+// wholeEvents returns the part of a batch's data that is whole events: a thread may have died while
+// it wrote one.
 func wholeEvents(data []byte) []byte {
 	if len(data) == 0 {
 		return nil

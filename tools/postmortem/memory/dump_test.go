@@ -88,7 +88,8 @@ func TestDump(t *testing.T) {
 	}
 }
 
-// TestDirect: memory comes from elsewhere where that has what the pipe has, and else by the pipe: all of it, once.
+// TestDirect: memory comes from elsewhere where that has what the pipe has, and else by the pipe:
+// all of it, once.
 func TestDirect(t *testing.T) {
 	const large = 3 << 20
 	b := dumpOf(segment{0, 0, large}, segment{large, 1 << 32, large}, segment{2 * large, 1 << 33, PageSize})
@@ -159,7 +160,8 @@ func TestDirect(t *testing.T) {
 	}
 }
 
-// TestSharedBytes: with paging=true, QEMU's segments are of virtual addresses and share the file's bytes.
+// TestSharedBytes: with paging=true, QEMU's segments are of virtual addresses and share the file's
+// bytes.
 func TestSharedBytes(t *testing.T) {
 	b := dumpOf(segment{0, 0, 4 * PageSize}, segment{PageSize, PageSize, 2 * PageSize}, segment{3 * PageSize, 3 * PageSize, PageSize})
 	d, err := OpenDump(bytes.NewReader(b), int64(len(b)))

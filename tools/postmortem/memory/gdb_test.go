@@ -48,7 +48,8 @@ func stubOf(t *testing.T, greeting string, answer func(packet string) string) st
 	return l.Addr().String()
 }
 
-// machineStub answers as a stub of two CPUs with 64 KiB of RAM, in which each byte is its page's number.
+// machineStub answers as a stub of two CPUs with 64 KiB of RAM, in which each byte is its page's
+// number.
 func machineStub(described bool) func(string) string {
 	return func(p string) string {
 		var at, n int

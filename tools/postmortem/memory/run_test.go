@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestOddPackets: what a stub says beside the answers is passed over, and an answer that is not the registers is not taken
-// for them: an old one, an error, the end of the machine. Each row is what comes for g, one packet after another.
+// TestOddPackets: what a stub says beside the answers is passed over, and an answer that is not the
+// registers is not taken for them: an old one, an error, the end of the machine. Each row is what
+// comes for g, one packet after another.
 func TestOddPackets(t *testing.T) {
 	const dump = "8877665544332211" + "02020000" + "xxxxxxxxxxxxxxxxxxxx" + "0010000000000000"
 	for _, tt := range []struct {

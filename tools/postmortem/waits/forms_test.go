@@ -14,8 +14,8 @@ import (
 // unknown are the forms of which the ring is not found: what they locked, no frame has kept.
 var unknown = []string{"mapped", "loop", "asserted", "expression"}
 
-// TestForms stops testdata/forms once, and wants a ring of each form of rings.go, and nobody named of
-// misses.go.
+// TestForms stops testdata/forms once, and wants a ring of each form of rings.go, and nobody named
+// of misses.go.
 func TestForms(t *testing.T) {
 	exe, err := buildOf("testdata/forms")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
-// TestSwitching stops a program whose holder of a lock yields without end at each instruction of the
-// functions that change stacks: the holder's stack is whole, and the lock is nobody else's.
+// TestSwitching stops a program whose holder of a lock yields without end at each instruction of
+// the functions that change stacks: the holder's stack is whole, and the lock is nobody else's.
 func TestSwitching(t *testing.T) {
 	exe, err := build("yields")
 	if err != nil {
@@ -61,8 +61,8 @@ func waiter(g *Graph) *Goroutine {
 	return nil
 }
 
-// stepInto lets the thread that runs go on by single steps, until it stands at instruction n, or the
-// last, of one of the functions that change stacks, and writes a core.
+// stepInto lets the thread that runs go on by single steps, until it stands at instruction n, or
+// the last, of one of the functions that change stacks, and writes a core.
 func stepInto(cmd *exec.Cmd, name string, file *symbol.File, n int) (fn string, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

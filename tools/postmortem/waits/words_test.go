@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestHolders: the word between a lock and a goroutine says whether that has the lock, or only wants it.
+// TestHolders: the word between a lock and a goroutine says whether that has the lock, or only
+// wants it.
 func TestHolders(t *testing.T) {
 	for _, tt := range []struct {
 		object Object

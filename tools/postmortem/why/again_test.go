@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSeries: a word was not set anew if more was added to it than ever between two writes of the same instruction. In
-// a history "+" is an addition, and a letter another instruction's write.
+// TestSeries: a word was not set anew if more was added to it than ever between two writes of the
+// same instruction. In a history "+" is an addition, and a letter another instruction's write.
 func TestSeries(t *testing.T) {
 	for _, tt := range []struct {
 		history              string

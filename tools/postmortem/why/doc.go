@@ -34,6 +34,7 @@
 //	waits.go    who has made what a goroutine waits for what it is
 //	story.go    the answer in words
 //
-// Context: the host. It imports Zeroframe's packages qemu, tools/symbol/code, tools/symbol/lookup, tools/postmortem/memory,
-// tools/machine/replay, tools/format/source and tools/symbol, and golang.org/x/arch.
+// Context: the host. It imports Zeroframe's packages qemu, tools/symbol/code, tools/symbol/lookup,
+// tools/postmortem/memory, tools/machine/replay, tools/format/source and tools/symbol, and
+// golang.org/x/arch.
 package why

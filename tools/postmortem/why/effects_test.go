@@ -74,8 +74,8 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-// TestLastDef: the last instruction that has written a place is found, and of a copy where the part comes from
-// that was asked for.
+// TestLastDef: the last instruction that has written a place is found, and of a copy where the part
+// comes from that was asked for.
 func TestLastDef(t *testing.T) {
 	path := []entry{
 		at(t, 0x1000, "48 8b 48 10"), // MOVQ 0x10(AX), CX

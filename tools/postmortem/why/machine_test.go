@@ -6,7 +6,8 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// TestFrameless: a function has its caller's frame pointer until it has set its own, if it ever does.
+// TestFrameless: a function has its caller's frame pointer until it has set its own, if it ever
+// does.
 func TestFrameless(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// TestSuspect: the operand is suspected that has a value as never before, if its earlier one would have done no harm, and
-// none where that is true of several, or of a counter.
+// TestSuspect: the operand is suspected that has a value as never before, if its earlier one would
+// have done no harm, and none where that is true of several, or of a counter.
 func TestSuspect(t *testing.T) {
 	below := func(limit uint64, bad ...uint64) func(j int, v uint64) (bool, bool) {
 		return func(j int, v uint64) (bool, bool) { return bad[1-j]+v < limit, true }
@@ -37,8 +37,8 @@ func TestSuspect(t *testing.T) {
 	}
 }
 
-// TestAlone: an index that is less than 0 is off, whatever its bound. Of another one rounds tell in which the death would
-// not have come with the bound of then.
+// TestAlone: an index that is less than 0 is off, whatever its bound. Of another one rounds tell in
+// which the death would not have come with the bound of then.
 func TestAlone(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -125,8 +125,8 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// TestUnit: a copy counts as one instruction, from which each byte comes from its place in the source; one in whose midst
-// the path begins has its entry still to be found.
+// TestUnit: a copy counts as one instruction, from which each byte comes from its place in the
+// source; one in whose midst the path begins has its entry still to be found.
 func TestUnit(t *testing.T) {
 	w := &Why{memmove: 0x1000}
 	e := at(t, 0x1000, "48 89 c7") // MOVQ AX, DI

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestStoryLines: a story has at most twelve lines, its causes' ends among them, whatever it is made of.
+// TestStoryLines: a story has at most twelve lines, its causes' ends among them, whatever it is
+// made of.
 func TestStoryLines(t *testing.T) {
 	for _, causes := range []int{1, 2} {
 		for hops := range 40 {
@@ -52,7 +53,8 @@ func TestBlame(t *testing.T) {
 		causes []Cause
 		want   int
 	}{
-		// A copy of a constant that the callee has returned, that the caller has handed over, and of another place's.
+		// A copy of a constant that the callee has returned, that the caller has handed over, and of
+		// another place's.
 		{made(copy, Hop{Line: 21, How: "constant", sp: 0xff8}), 21},
 		{made(copy, Hop{Line: 21, How: "constant", sp: 0x1080}), 20},
 		{made(copy, Hop{Line: 22, How: "copied", sp: 0xf00}, Hop{Line: 21, How: "constant", Store: true, sp: 0x1080}), 21},
@@ -63,7 +65,8 @@ func TestBlame(t *testing.T) {
 		// A device has written it, and what comes behind is the way of its buffer's address.
 		{made(Hop{Line: 24, How: "device"}, Hop{Line: 21, How: "computed"}), 24},
 		{made(copy, Hop{Line: 24, How: "device"}, Hop{Line: 21, How: "computed"}), 24},
-		// One call computes it and writes it by itself; the standard library writes it for that; another call does.
+		// One call computes it and writes it by itself; the standard library writes it for that; another
+		// call does.
 		{made(copy, Hop{Line: 21, How: "computed", sp: 0x1000}), 20},
 		{made(Hop{Line: 20, How: "copied", Store: true, By: "runtime.memmove", sp: 0x1000}, Hop{Line: 21, How: "computed", sp: 0x1000}), 21},
 		{made(copy, Hop{Line: 21, How: "computed", sp: 0xff0}), 21},
@@ -77,7 +80,8 @@ func TestBlame(t *testing.T) {
 	}
 }
 
-// TestBadType: an interface that has the wrong type was made by the conversion, and not by who has stored what it was given.
+// TestBadType: an interface that has the wrong type was made by the conversion, and not by who has
+// stored what it was given.
 func TestBadType(t *testing.T) {
 	hops := []Hop{
 		{Count: 90, Function: "main.with", Line: 20, Own: true, How: "copied", Store: true, sp: 0x1000},
@@ -91,8 +95,8 @@ func TestBadType(t *testing.T) {
 	}
 }
 
-// TestOneOf: where a way forks, and its branches name several, nobody is blamed alone; and the steps of who may be to
-// blame are shown, however many there are.
+// TestOneOf: where a way forks, and its branches name several, nobody is blamed alone; and the
+// steps of who may be to blame are shown, however many there are.
 func TestOneOf(t *testing.T) {
 	sum := Hop{Count: 95, Function: "main.g", Line: 3, Own: true, How: "computed", passing: true}
 	way := func(line int, count uint64) Cause {
@@ -118,7 +122,8 @@ func TestOneOf(t *testing.T) {
 	if s.blame(); s.Culprit != nil || len(s.OneOf) != 1 {
 		t.Errorf("one way is lost: %+v", s.Culprit)
 	}
-	// Behind a sum that is as ever comes who is to blame: a writer, or a constant that was handed over.
+	// Behind a sum that is as ever comes who is to blame: a writer, or a constant that was handed
+	// over.
 	for _, last := range []Hop{{How: "copied", Store: true}, {How: "constant"}} {
 		last.Count, last.Function, last.Line, last.Own = 40, "main.bad", 7, true
 		s = Story{At: s.At, Causes: []Cause{{Hops: []Hop{sum, last}}}}
@@ -141,7 +146,8 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestSettled: who is to blame is settled when it was computed outside the place of the death, and not by a copy.
+// TestSettled: who is to blame is settled when it was computed outside the place of the death, and
+// not by a copy.
 func TestSettled(t *testing.T) {
 	s := Story{At: Hop{Function: "main.f", Line: 1}}
 	hop := func(function, how string, store bool) Hop {

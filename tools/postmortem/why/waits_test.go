@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// wrote makes writes to a word, given from the first to the last as "goroutine:value", the latest first, as Writers has
-// them. "clear" is the runtime's clearing of memory.
+// wrote makes writes to a word, given from the first to the last as "goroutine:value", the latest
+// first, as Writers has them. "clear" is the runtime's clearing of memory.
 func wrote(by string, writes ...string) (all []Written) {
 	for i, s := range writes {
 		v := Written{Hop: Hop{Count: uint64(100 + i), Function: "main.f", Line: i + 1, Own: true, By: by}, Stack: []string{"main.f"}}
@@ -35,8 +35,8 @@ func told(acts []Act) string {
 	return strings.Join(all, ", ")
 }
 
-// TestTaken: who has a mutex is who has set its bit last; those who have begun to wait since, and have changed the
-// word, are not.
+// TestTaken: who has a mutex is who has set its bit last; those who have begun to wait since, and
+// have changed the word, are not.
 func TestTaken(t *testing.T) {
 	for _, c := range []struct {
 		writes []string
@@ -62,8 +62,8 @@ func TestTaken(t *testing.T) {
 	}
 }
 
-// TestTakenReading: a writer that waits is told with the readers for whom it waits; readers of whom nothing is certain
-// are not told.
+// TestTakenReading: a writer that waits is told with the readers for whom it waits; readers of whom
+// nothing is certain are not told.
 func TestTakenReading(t *testing.T) {
 	const readers = 1 << 32 // the word is an int32
 	for _, c := range []struct {
@@ -93,7 +93,8 @@ func TestTakenReading(t *testing.T) {
 	}
 }
 
-// TestCounted: what was added to a group and taken from it is told by place, from where the group began.
+// TestCounted: what was added to a group and taken from it is told by place, from where the group
+// began.
 func TestCounted(t *testing.T) {
 	const one = 1 << 32
 	n := func(v int) string { return fmt.Sprintf("1:%d", v*one) }

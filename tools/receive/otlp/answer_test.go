@@ -47,7 +47,8 @@ func TestNoAcknowledgement(t *testing.T) {
 	}
 }
 
-// TestPartial: what is refused is counted, and what a collector says beside its thanks is passed on.
+// TestPartial: what is refused is counted, and what a collector says beside its thanks is passed
+// on.
 func TestPartial(t *testing.T) {
 	for _, tt := range []struct {
 		rejected          int64

@@ -106,7 +106,8 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// TestSurvive: what a call overwrites is where the location list has it behind the call, if that is memory.
+// TestSurvive: what a call overwrites is where the location list has it behind the call, if that is
+// memory.
 func TestSurvive(t *testing.T) {
 	rax := []byte{opReg0}
 	list := join(
@@ -229,7 +230,8 @@ func FuzzPieces(f *testing.F) {
 	})
 }
 
-// TestTextWithoutPointer: a string without bytes needs no pointer; a slice without elements may be nil or not.
+// TestTextWithoutPointer: a string without bytes needs no pointer; a slice without elements may be
+// nil or not.
 func TestTextWithoutPointer(t *testing.T) {
 	known := append(make([]bool, 8), allKnown(16)...)
 	for n, want := range map[byte]string{0: `""`, 1: ""} {

@@ -117,7 +117,8 @@ func TestCallBefore(t *testing.T) {
 }
 
 // TestCallBeforeReal: each call in a Go and in a C program, as objdump has it, and
-// nothing else (of other instructions, one in seven); forwards from the functions' starts, and backwards without them.
+// nothing else (of other instructions, one in seven); forwards from the functions' starts, and
+// backwards without them.
 func TestCallBeforeReal(t *testing.T) {
 	for _, file := range []string{buildGo(t), buildC(t, "-static")} {
 		text := textOf(t, file)

@@ -243,8 +243,8 @@ func member(w io.Writer, name string, size int64) *tar.Writer {
 	return t
 }
 
-// xzFile returns an xz file of one block, whose window has the code dict: the pieces, each of 2 MiB of
-// zeros in 300 bytes.
+// xzFile returns an xz file of one block, whose window has the code dict: the pieces, each of 2 MiB
+// of zeros in 300 bytes.
 func xzFile(dict byte, pieces int) []byte {
 	var piece bytes.Buffer
 	w, _ := lzma.NewWriter2(&piece)

@@ -71,8 +71,8 @@ const (
 )
 
 // relocTable has the relocations found in debug sections: of each machine their types, and what
-// each writes. That is a number of bytes, or low6 or uleb (the sizes above), then r if it is relative,
-// + or - if it is added or subtracted.
+// each writes. That is a number of bytes, or low6 or uleb (the sizes above), then r if it is
+// relative, + or - if it is added or subtracted.
 const relocTable = `
 EM_SPARC: 0=0 1=1 2=2 3=4 6=4r 23=4 32=8 46=8r 54=8 55=2 76=4 77=8
 EM_386: 0=0 1=4 2=4r 20=2 22=1 32=4

@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 )
 
-// MaxUnpacked bounds what is taken out of a package, in bytes: a distribution's kernel with its modules
-// and their debug information has 6 GB.
+// MaxUnpacked bounds what is taken out of a package, in bytes: a distribution's kernel with its
+// modules and their debug information has 6 GB.
 const MaxUnpacked = 32 << 30
 
 // ErrNoELF is wrapped by the error of [ELFs] for a package that has no ELF file.
