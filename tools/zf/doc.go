@@ -25,6 +25,8 @@
 //	testrecord.go     its -record-failures
 //	mounts.go         the folders of this host that tests see
 //	machine.go        what run and test share
+//	kernelline.go     the kernel's command line, and the parts that it asks for
+//	attend.go         ^\ for a machine that runs; the end of one that has halted for good
 //	accel.go          -accel and -icount
 //	record.go         -record
 //	recorded.go       a recording that is opened, with its image

@@ -14,14 +14,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -29,7 +26,6 @@ import (
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/format/eventstream"
 	"github.com/zeroframe/zeroframe/tools/format/trace"
-	"github.com/zeroframe/zeroframe/tools/machine/image"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
@@ -413,37 +409,6 @@ func (m *machine) setAppend(options []string) {
 	}
 }
 
-// quits are the machines that run: each gets an NMI for ^\.
-var quits quitting
-
-type quitting struct {
-	mu   sync.Mutex
-	open []chan<- os.Signal
-}
-
-// start starts a machine whose ^\ goes to c. QEMU inherits that ^\ does not end it, which
-// for a moment takes it from all of us.
-func (q *quitting) start(ctx context.Context, config qemu.Config,
-	c chan<- os.Signal) (*qemu.VM, error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	signal.Ignore(syscall.SIGQUIT)
-	vm, err := qemu.Start(ctx, config)
-	q.open = append(q.open, c)
-	for _, c := range q.open {
-		signal.Notify(c, syscall.SIGQUIT)
-	}
-	return vm, err
-}
-
-// stop ends that ^\ goes to c.
-func (q *quitting) stop(c chan<- os.Signal) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	signal.Stop(c)
-	q.open = slices.DeleteFunc(q.open, func(o chan<- os.Signal) bool { return o == c })
-}
-
 // recorder takes the traces as JSON. An error stops it alone, not the machine, whose
 // text goes on; the end of the command tells.
 type recorder struct {
@@ -484,137 +449,6 @@ func samePath(a, b string) bool {
 	return err == nil && os.SameFile(fa, fb)
 }
 
-// stuck says that a machine halted for good and had to be ended.
-type stuck int
-
-const (
-	notStuck   stuck = iota
-	afterTrace       // as it does with panic=halt, or without a debug-exit device
-	untold           // without a trace: the boot code refused the machine
-)
-
-// How often attend looks at a machine, and how many times in a row it must be
-// halted: twice after a trace, since between an NMI's handler and the next HLT a
-// living machine can look the same, and for a second where no trace says it died.
-const (
-	lookInterval   = 250 * time.Millisecond
-	looksAfterDead = 2
-	looksUntold    = 5
-)
-
-// attend looks after a machine until it ends: it passes on the user's ^\, and ends
-// a machine that has halted for good, unless a debugger may want to look at it. It
-// reports whether and why it did the latter.
-func (m *machine) attend(vm *qemu.VM, filter *trace.Filter, quit <-chan os.Signal) (why stuck) {
-	debugged := strings.Contains(" "+strings.Join(m.qemu.Extra, " ")+" ", " -s ") ||
-		strings.Contains(strings.Join(m.qemu.Extra, " "), "-gdb")
-	tick := time.NewTicker(lookInterval)
-	defer tick.Stop()
-	seen := 0
-	for {
-		select {
-		case <-vm.Done():
-			return why
-		case <-quit:
-			m.askNMI(vm)
-		case <-tick.C:
-			if debugged || why != notStuck {
-				continue
-			}
-			// Halted with interrupts off, only an NMI could wake it. All CPUs: the
-			// one that has died may still send traces or the memory while the
-			// others stand still.
-			if h, err := vm.Dead(); err != nil || !h {
-				seen = 0
-				continue
-			}
-			seen++
-			switch dead := filter.Stats().Fatal > 0; {
-			case dead && seen >= looksAfterDead:
-				why = afterTrace
-				vm.End()
-			case !dead && seen >= looksUntold:
-				why = untold
-				vm.End()
-			}
-		}
-	}
-}
-
-// kernelOption is an option of the kernel command line. A value with a quote in it
-// cannot be said and leaves the option out.
-func kernelOption(key, value string) string {
-	switch {
-	case strings.ContainsAny(value, "\"\n"):
-		return ""
-	case strings.Contains(value, " "):
-		return key + `="` + value + `"`
-	}
-	return key + "=" + value
-}
-
-// kernelWords returns the words of a kernel command line as the kernel reads it
-// (kernel/option/words.go): parted by spaces, but for those in double quotes, in which a
-// backslash stands before a quote that does not end them. ended is set if the word "--"
-// follows them, behind which are the program's arguments.
-func kernelWords(line string) (words []string, ended bool) {
-	quoted, escaped := false, false
-	words = strings.FieldsFunc(line, func(r rune) bool {
-		was := escaped
-		escaped = !was && quoted && r == '\\'
-		if r == '"' && !was {
-			quoted = !quoted
-		}
-		return r == ' ' && !quoted
-	})
-	if i := slices.Index(words, "--"); i >= 0 {
-		return words[:i], true
-	}
-	return words, false
-}
-
-// lastOption finds an option as the kernel does.
-func lastOption(line, key string) (value string, ok bool) {
-	words, _ := kernelWords(line)
-	for _, w := range words {
-		if v, found := strings.CutPrefix(w, key+"="); found {
-			if len(v) >= 2 && v[0] == '"' && v[len(v)-1] == '"' {
-				v = v[1 : len(v)-1]
-			}
-			value, ok = v, true
-		}
-	}
-	return value, ok
-}
-
-// parts returns the parts of the kernel that the machine uses; observed says that something is to
-// be counted or logged.
-func (m *machine) parts(observed bool) []string {
-	words, _ := kernelWords(m.append)
-	names := append([]string{}, image.PartsFor(words)...)
-	if observed {
-		names = append(names, "observe")
-	}
-	if m.qemu.Net != "" {
-		names = append(names, "network")
-	}
-	if len(m.qemu.Shares) > 0 {
-		names = append(names, "shares")
-	}
-	if _, tty := lastOption(m.append, "tty"); tty || isTerminal(m.stdin) {
-		names = append(names, "monitor") // ^] opens it
-	}
-	return names
-}
-
-// hasAddress reports whether the kernel is told an address of the machine, without which
-// it has nothing to answer on a network.
-func (m *machine) hasAddress() bool {
-	_, console := lastOption(m.append, "netconsole")
-	_, ip := lastOption(m.append, "ip")
-	return console || ip
-}
-
 // noInput reports whether there is nothing to read.
 func noInput(stdin io.Reader) bool {
 	file, ok := stdin.(*os.File)
@@ -624,34 +458,6 @@ func noInput(stdin io.Reader) bool {
 	is, err := file.Stat()
 	null, err2 := os.Stat(os.DevNull)
 	return err == nil && err2 == nil && os.SameFile(is, null)
-}
-
-// kernelCommandLine joins the kernel's words and the program's arguments. An
-// argument that is empty or holds space, quotes or backslashes is put in double
-// quotes, with a backslash before each quote and backslash in it. If line has arguments
-// already, these follow them.
-func kernelCommandLine(line string, args []string) string {
-	if len(args) == 0 {
-		return line
-	}
-	var b strings.Builder
-	b.WriteString(line)
-	if line != "" {
-		b.WriteByte(' ')
-	}
-	if _, ended := kernelWords(line); !ended {
-		b.WriteString("-- ")
-	}
-	for i, a := range args {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		if a == "" || strings.ContainsAny(a, " \t\n\"'\\") {
-			a = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(a) + `"`
-		}
-		b.WriteString(a)
-	}
-	return b.String()
 }
 
 // memorySize reads a size of RAM in MiB, with an optional suffix M, MiB, G or GiB.
