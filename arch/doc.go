@@ -4,7 +4,7 @@
 // arch/amd64 or arch/pc.
 //
 // This comment is the list of what a new CPU and a new board must provide. A test builds the kernel
-// with arch/stub, which has these names and nothing else.
+// with a stub that it makes of this list, which has these names and nothing else.
 //
 // It imports arch/amd64 and arch/pc. The contexts are those of each name, early and kernel context
 // where it does not say so.
@@ -241,6 +241,22 @@
 //	WritePort16        writes a register of two bytes
 //	WritePort32        writes a register of four bytes
 //
+// # What the CPU's types must have
+//
+// The kernel uses these fields and methods only:
+//
+//	TrapFrame:         PC SP FP TLS Trap Error Addr Advance BeginStep BehindAccess CallArgs
+//	                   CallHandler CallNumber EndStep InKernel InKernelOf InitThread MakeExitCall
+//	                   MakeRecord PushFP Registers Repaired Restart Result Resume Return SetUserTLS
+//	                   SetResult SkipHalt
+//	CPU:               CounterOffset LatestEvent Keep LockTables OnHost ShareTables TablePages
+//	                   UserTLS
+//	Interrupted:       Trap Error PC SP FP
+//	SignalContext:     Error Trap Mask Addr FPU Argument Load Save
+//	Watch:             Addr Size Reads
+//	Branch:            From To Cycles Missed
+//	FakeMSR:           Number Value
+//
 // # What a board must provide
 //
 // Interrupts:
@@ -336,6 +352,12 @@
 //	                   keyboard controller, then by a triple fault, which works on every CPU
 //	LastWord           writes to the console's UART that the panic path itself has failed, and then
 //	                   does what Exit does, unless value is 0
+//
+// # What the board's types must have
+//
+//	UART:              Base EnableInput Flush Flowing Init Keep Present Receive Send SetSpeed
+//	                   SendAll
+//	RTC:               Second Read Unix Updating
 //
 // In the order of reading:
 //

@@ -1,13 +1,10 @@
 package arch_test
 
 import (
-	"encoding/json"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -133,126 +130,5 @@ func f(f *frame) { f.RIP++; startAPIC(); arch.ReadPort8(0x60); fault.OnInterrupt
 	got := seamWrongs(file)
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("found %q; want %q", got, want)
-	}
-}
-
-// exported returns the names that the Go files of a folder export.
-func exported(t *testing.T, dir string) (names []string) {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		if strings.HasSuffix(f, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), f, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name := range file.Scope.Objects {
-			if ast.IsExported(name) {
-				names = append(names, name)
-			}
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// TestList: doc.go lists the names that this package exports, and the stub exports them, too.
-func TestList(t *testing.T) {
-	doc, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var listed []string
-	for _, m := range regexp.MustCompile(`(?m)^//\t([A-Z]\w*) +\S`).FindAllSubmatch(doc, -1) {
-		listed = append(listed, string(m[1]))
-	}
-	slices.Sort(listed)
-	// The stub also has the type of UART.Base: the list does not contain types.
-	stub := slices.DeleteFunc(exported(t, "stub"), func(n string) bool { return n == "UARTBase" })
-	for _, tt := range []struct {
-		what  string
-		names []string
-	}{{"package arch", exported(t, ".")}, {"arch/stub", stub}} {
-		for _, n := range tt.names {
-			if !slices.Contains(listed, n) {
-				t.Errorf("%s has %s, and doc.go does not list it", tt.what, n)
-			}
-		}
-		for _, n := range listed {
-			if !slices.Contains(tt.names, n) {
-				t.Errorf("doc.go lists %s, and %s does not have it", n, tt.what)
-			}
-		}
-	}
-	if len(listed) < 100 {
-		t.Errorf("doc.go lists %d names; want at least 100", len(listed))
-	}
-}
-
-// overlay replaces this package's files with those of the stub, except those whose names end in one
-// of the given suffixes.
-func overlay(t *testing.T, without ...string) (file string) {
-	t.Helper()
-	replace := map[string]string{}
-	own, _ := filepath.Glob("*.go")
-	for _, f := range own {
-		if !strings.HasSuffix(f, "_test.go") {
-			replace[f] = ""
-		}
-	}
-	stubs, _ := filepath.Glob("stub/*.go")
-	for _, f := range stubs {
-		if !slices.Contains(without, filepath.Base(f)) {
-			replace["stub_"+filepath.Base(f)] = f
-		}
-	}
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	absolute := map[string]string{}
-	for at, from := range replace {
-		if from != "" {
-			from = filepath.Join(dir, from)
-		}
-		absolute[filepath.Join(dir, at)] = from
-	}
-	b, err := json.Marshal(map[string]any{"Replace": absolute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	file = filepath.Join(t.TempDir(), "overlay.json")
-	if err := os.WriteFile(file, b, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
-
-// TestStub: the kernel compiles with the stub, so it needs nothing else of the CPU and the board.
-// Without the board's names it does not compile.
-func TestStub(t *testing.T) {
-	list := exec.Command("go", "list", "./kernel/...")
-	list.Dir = ".."
-	out, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	packages := slices.DeleteFunc(strings.Fields(string(out)), func(p string) bool { return strings.Contains(p, "/crashlab") })
-	build := func(overlay string) ([]byte, error) {
-		cmd := exec.Command("go", append([]string{"build", "-tags", "stub", "-overlay", overlay}, packages...)...)
-		cmd.Dir = ".."
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
-		return cmd.CombinedOutput()
-	}
-	if out, err := build(overlay(t)); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-	if out, err := build(overlay(t, "board.go")); err == nil || !strings.Contains(string(out), "undefined: arch.") {
-		t.Errorf("without the board's names: %v\n%s", err, out)
 	}
 }
