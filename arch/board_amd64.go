@@ -48,6 +48,9 @@ func ThisID() uint32 { return pc.ThisID() }
 // InitCPU makes a CPU wait for StartCPU.
 func InitCPU(id uint32) { pc.InitCPU(id) }
 
+// ResetTime returns how many nanoseconds there must be between InitCPU and StartCPU.
+func ResetTime() uint64 { return pc.ResetTime() }
+
 // StartCPU starts the CPU at the start of a page below 1 MiB.
 func StartCPU(id uint32, page uintptr) { pc.StartCPU(id, page) }
 

@@ -279,6 +279,7 @@
 //	                   listed them; early, with the first page tables
 //	ThisID             returns the ID of the running CPU there
 //	InitCPU            makes a CPU wait for StartCPU
+//	ResetTime          how many nanoseconds there must be between InitCPU and StartCPU
 //	StartCPU           starts the CPU at the start of a page below 1 MiB
 //	InterruptCPU       sends a CPU an interrupt of the given number
 //	StopCPU            sends a CPU an NMI

@@ -12,12 +12,10 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/stack"
 )
 
-// Time limits for a CPU, in nanoseconds: resetWait after its reset, againWait until it is told once
-// more to start, answerWait until it is left out. CPUs are waited for one after another. lateWait
-// is for all late CPUs together, because a busy host that emulates the CPUs may not run one of them
-// earlier.
+// Time limits for a CPU, in nanoseconds: againWait until it is told once more to start, answerWait
+// until it is left out. CPUs are waited for one after another. lateWait is for all late CPUs
+// together, because a busy host that emulates the CPUs may not run one of them earlier.
 const (
-	resetWait  = 10e6
 	againWait  = 1e6
 	answerWait = 100e6
 	lateWait   = 900e6
@@ -55,7 +53,7 @@ func Start(ram []boot.Region) {
 			arch.InitCPU(id)
 		}
 	}
-	wait(resetWait, nil, 0)
+	wait(arch.ResetTime(), nil, 0)
 	var was [boot.APPage / 8]uint64
 	for i := range was {
 		was[i] = *word(page, i)
