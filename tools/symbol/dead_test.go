@@ -33,7 +33,7 @@ var droppedRows = []struct {
 	{"C++", "g++ -gdwarf-5 -x c++ dead.c live.c" + sections, false, false},
 	{"lines only", "clang -gline-tables-only vectors.s dead.c live.c" + sections, true, true},
 	{"little", "gcc -g1 vectors.s dead.c live.c" + sections, true, false},
-	{"split", "gcc -gdwarf-5 -gsplit-dwarf -dumpdir DIR dead.c live.c" + sections, false, false},
+	{"split", "gcc -gdwarf-5 -gsplit-dwarf -dumpdir DIR dead.c live.c" + sections, true, false},
 	{"LTO", "gcc -gdwarf-5 -flto -flto-partition=none dead.c live.c" + sections, false, false},
 	{"no symbols", "gcc -gdwarf-5 dead.c live.c -Wl,--defsym=STRIPPED=1" + sections, true, false},
 }

@@ -12,8 +12,7 @@
 //	                     only pages are read (gopages.go)
 //	DWARF                C, C++, Rust and assembly with debug information
 //	                     (package dwarf), from the file, from its separate
-//	                     debug file (split.go), from .dwo and .dwp files and
-//	                     from what dwz made
+//	                     debug file (split.go) and from what dwz made
 //	.symtab, .dynsym     function names alone (symtab.go)
 //	.eh_frame            of a stripped file: functions without names (code.go)
 //	a map file           instead of an ELF file: functions alone (map.go)

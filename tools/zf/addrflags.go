@@ -152,7 +152,7 @@ func (o *addrOptions) tables() (gnu, others, own []addrFlag) {
 			return nil
 		}},
 		{"cache-size= color? default-arch= dia disable-gsym dsym-hint= no-untag-addresses untag-addresses? relative-address use-symbol-table?", nil},
-		{"dwp=", "a .dwp file is looked for beside the program, as PROGRAM.dwp; put it there"},
+		{"dwp=", ".dwo and .dwp files are not read; build without -gsplit-dwarf"},
 		{"filter-markup", "`zf symbolize` resolves markup"},
 		{"gsym-file-directory=", "GSYM files are not read; -e names the ELF file that one was made of"},
 		{"skip-line-zero", "lines are as the compiler wrote them"},

@@ -165,7 +165,7 @@ func TestAddrStyles(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"--output-style=XML": "GNU, LLVM or JSON", "--adjust-vma=x": "wants a number", "-pid 1": "/proc/PID/maps", "-k": "vmlinux",
-		"--dwp=x": "beside the program", "--filter-markup": "zf symbolize", "-F": "eu-addr2line -F", "-M x": "/proc/PID/maps",
+		"--dwp=x": "-gsplit-dwarf", "--filter-markup": "zf symbolize", "-F": "eu-addr2line -F", "-M x": "/proc/PID/maps",
 	} {
 		if code, _, stderr := zf(nil, append([]string{"addr"}, strings.Fields(args)...)...); code != exitUsage || !strings.Contains(stderr, want) {
 			t.Errorf("%s: %d, %q; want %q", args, code, stderr, want)

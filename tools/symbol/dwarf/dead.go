@@ -221,12 +221,7 @@ func (r *Reader) dropDeadFuncs(u *unit, l *Loaded) {
 func (r *Reader) zeroFuncs(u *unit) []zeroFunc {
 	if !u.zeroRead {
 		u.zeroRead = true
-		l := Loaded{u: u}
-		if r.loadSplit(&l) {
-			u.zero = l.split.u.zero
-		} else {
-			r.LoadFuncs(&l, false)
-		}
+		r.LoadFuncs(&Loaded{u: u}, false)
 	}
 	return u.zero
 }

@@ -32,14 +32,6 @@ type Data struct {
 	kept      map[uint64]*Loaded // between batches, by the offset of the unit's header
 	keptItems int
 
-	dwoMu sync.Mutex
-	dwos  map[string]*Data // by path; nil for a file of no use
-
-	dwpOnce sync.Once
-	dwp     *Data // of the .dwp file
-	dwpFile *elf.File
-	parts   map[uint64]dwoPart // of a .dwp file: where each unit is
-
 	supOnce       sync.Once
 	supplementary *Data
 	supFile       *elf.File

@@ -121,7 +121,7 @@ func (r *Reader) declared(l *Loaded, u *unit, off uint64, d *Detail) {
 	if file.kind == valueNone {
 		return
 	}
-	if fileOf != l.u && l.split == nil { // of another unit, as link-time optimization makes them
+	if fileOf != l.u { // of another unit, as link-time optimization makes them
 		l = r.load(fileOf, 0)
 	}
 	d.StartFile = r.FileName(l, uint32(file.n))
@@ -182,25 +182,18 @@ func (r *Reader) details(l *Loaded, pc uint64) (all []Detail) {
 	if hasLine {
 		next.Column, next.Discriminator = int(row.Col), int(row.Disc)
 	}
-	er, chain := r.chain(l, pc)
+	chain := r.chain(l, pc)
 	if chain == nil {
 		if hasLine {
 			all = append(all, next)
 		}
 		return all
 	}
-	e := l
-	if l.split != nil {
-		e = l.split
-	}
 	for _, c := range chain {
 		now := next
 		next = Detail{CompDir: compDir}
-		er.declared(e, e.u, c.off, &now)
-		if l.split != nil {
-			now.StartFile = "" // its numbers are of a table that is not read
-		}
-		for _, a := range er.attributes(e.u, c.off) {
+		r.declared(l, l.u, c.off, &now)
+		for _, a := range r.attributes(l.u, c.off) {
 			switch a.attr {
 			case attrCallColumn:
 				next.Column = int(uint32(a.n))
@@ -213,22 +206,17 @@ func (r *Reader) details(l *Loaded, pc uint64) (all []Detail) {
 	return all
 }
 
-// chain returns the calls at pc, innermost first, and who has read them.
-func (r *Reader) chain(l *Loaded, pc uint64) (er *Reader, calls []Call) {
-	e, er := l, r
-	if l.split != nil {
-		e, er = l.split, l.splitReader
-		er.Allow()
-	}
-	fn := er.funcAt(e, pc)
+// chain returns the calls at pc, innermost first.
+func (r *Reader) chain(l *Loaded, pc uint64) (calls []Call) {
+	fn := r.funcAt(l, pc)
 	if fn == nil {
-		return er, nil
+		return nil
 	}
-	er.LoadTree(e, fn)
-	for at := er.Tree.at(pc); at >= 0 && len(calls) <= lookup.MaxInlined; {
-		c := er.Tree.Calls[at]
+	r.LoadTree(l, fn)
+	for at := r.Tree.at(pc); at >= 0 && len(calls) <= lookup.MaxInlined; {
+		c := r.Tree.Calls[at]
 		calls = append(calls, c)
 		at = c.Parent
 	}
-	return er, calls
+	return calls
 }

@@ -48,8 +48,6 @@ const (
 	atAddrBase
 	atRngListBase
 	atDwoName
-	atDwoID
-	atRangesBase
 	atCount
 )
 
@@ -68,8 +66,10 @@ func slotOf(attr uint64) uint8 {
 		return slots[attr]
 	case attr == 0x2007: // of MIPS; the others of GNU
 		return atLinkage
-	case attr >= 0x2130 && attr <= 0x2133:
-		return [...]uint8{atDwoName, atDwoID, atRangesBase, atAddrBase}[attr-0x2130]
+	case attr == 0x2130:
+		return atDwoName
+	case attr == 0x2133:
+		return atAddrBase
 	}
 	return atNone
 }
@@ -163,10 +163,6 @@ type Loaded struct {
 	Deep  bool       // those that do too
 	Lines LineTable
 	files []string // names of lines.files, as far as they were asked for
-
-	// Where the functions are instead, if they are in another file.
-	split       *Loaded
-	splitReader *Reader
 }
 
 // A nameKey says which entry has a name.
@@ -295,7 +291,7 @@ func (r *Reader) Begin(base, upTo uint64) *Loaded {
 // what Begin has returned and is kept for the next Begin, of whatever Reader.
 func (r *Reader) End(base uint64, l *Loaded) {
 	delete(r.units, base)
-	if l == nil || l.split != nil { // which is its Reader's own
+	if l == nil {
 		return
 	}
 	if l == &r.scratch {
@@ -320,7 +316,7 @@ func (r *Reader) loadRest(l *Loaded) {
 
 // loadInto reads a unit's functions, and its lines up to the one at upTo, into l.
 func (r *Reader) loadInto(l *Loaded, u *unit, upTo uint64) {
-	l.u, l.split, l.splitReader, l.files = u, nil, nil, l.files[:0]
+	l.u, l.files = u, l.files[:0]
 	if !u.rooted {
 		r.abbrevTable(u) // where root finds what it needs, and is needed anyway
 		if _, ok := r.root(u); !ok {
@@ -329,10 +325,6 @@ func (r *Reader) loadInto(l *Loaded, u *unit, upTo uint64) {
 		}
 	}
 	r.loadLines(&l.Lines, u, upTo)
-	if r.loadSplit(l) {
-		l.Funcs = l.Funcs[:0]
-		return
-	}
 	r.LoadFuncs(l, false)
 }
 
@@ -378,12 +370,7 @@ func (r *Reader) funcAt(l *Loaded, pc uint64) *Function {
 // Frames appends the frames at pc, which the unit has code at.
 func (r *Reader) Frames(l *Loaded, pc uint64, symbol string,
 	frames []lookup.Call) ([]lookup.Call, uint64) {
-	e, er := l, r // where the entries are
-	if l.split != nil {
-		e, er = l.split, l.splitReader
-		er.Allow()
-	}
-	fn := er.funcAt(e, pc)
+	fn := r.funcAt(l, pc)
 	row, hasLine := l.Lines.at(pc)
 	if !hasLine && l.Lines.cut {
 		r.loadRest(l)
@@ -399,22 +386,22 @@ func (r *Reader) Frames(l *Loaded, pc uint64, symbol string,
 	if fn == nil {
 		return append(frames, fr), pc
 	}
-	er.LoadTree(e, fn)
-	at := er.Tree.at(pc)
+	r.LoadTree(l, fn)
+	at := r.Tree.at(pc)
 	for range lookup.MaxInlined {
 		if at < 0 {
 			break
 		}
-		c := &er.Tree.Calls[at]
+		c := &r.Tree.Calls[at]
 		if at = c.Parent; at < 0 {
 			if symbol == "" {
-				if name := er.CallName(e, c); name != "" {
+				if name := r.CallName(l, c); name != "" {
 					fr.Function = name
 				}
 			}
 			break
 		}
-		fr.Function, fr.Inlined = er.CallName(e, c), true
+		fr.Function, fr.Inlined = r.CallName(l, c), true
 		frames = append(frames, fr)
 		fr = lookup.Call{Function: symbol, File: r.FileName(l, c.CallFile), Line: int(c.CallLine)}
 	}

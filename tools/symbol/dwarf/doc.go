@@ -18,7 +18,6 @@
 //	dead.go        functions that the linker dropped, where text is at address 0
 //	abbrev.go      the shapes of entries
 //	form.go        the values in them
-//	dwo.go         .dwo and .dwp files (-gsplit-dwarf)
 //	sup.go         what dwz has moved into a supplementary file
 //	types.go       what would harm debug/dwarf and Delve
 //

@@ -13,15 +13,12 @@ type Entry struct {
 }
 
 // EntryAt returns the entry of the physical function at pc. It reports false if none has
-// code there, or if it is in another file. d may be nil. Context: host.
+// code there. d may be nil. Context: host.
 func (d *Data) EntryAt(pc uint64) (e Entry, ok bool) {
 	if d == nil {
 		return Entry{}, false
 	}
 	d.eachAt(pc, func(r *Reader, l *Loaded) bool {
-		if l.split != nil {
-			return false
-		}
 		if fn := r.funcAt(l, pc); fn != nil {
 			e, ok = Entry{Offset: fn.off, Version: int(l.u.version), Low: l.u.low, Addrs: l.u.addrBase}, true
 		}

@@ -42,14 +42,11 @@ func (d *Data) Locals(pc uint64) (all []Local) {
 		return nil
 	}
 	d.eachAt(pc, func(r *Reader, l *Loaded) bool {
-		er, chain := r.chain(l, pc)
+		chain := r.chain(l, pc)
 		if len(chain) == 0 {
 			return false
 		}
-		if l.split != nil {
-			l = l.split
-		}
-		all = er.locals(l, chain[len(chain)-1].off)
+		all = r.locals(l, chain[len(chain)-1].off)
 		return true
 	})
 	return all

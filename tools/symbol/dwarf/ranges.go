@@ -48,7 +48,7 @@ func (r *Reader) ranges(u *unit, e *die) []elf.Span {
 			r.rangeList5(u, e.at[atRanges].n)
 		} else {
 			r.rangePages.Use(r.Data.ranges)
-			r.rangeList4(u, u.listBase+e.at[atRanges].n)
+			r.rangeList4(u, e.at[atRanges].n)
 		}
 	}
 	return r.spans

@@ -34,7 +34,7 @@ func (d *Data) supData() *Data {
 		s := &Data{File: f}
 		why := "is not there"
 		if f != nil {
-			err := s.find(f, "")
+			err := s.find(f)
 			if err == nil {
 				d.supplementary, d.supFile = s, f
 				return
@@ -52,13 +52,24 @@ func (d *Data) supData() *Data {
 	return d.supplementary
 }
 
-// Lost returns what answers so far lack since the supplementary file cannot be read, and
-// what helps; or "".
+// Lost returns what answers so far lack since it is in another file that is not read, and what
+// helps; or "".
 func (d *Data) Lost() string {
 	if s := d.lost.Load(); s != nil {
 		return *s
 	}
 	return ""
+}
+
+// Close closes what was opened for the sections.
+func (d *Data) Close() {
+	if d == nil {
+		return
+	}
+	d.supOnce.Do(func() {}) // it is not looked for any more
+	if d.supFile != nil {
+		d.supFile.Close()
+	}
 }
 
 // FindSupplement opens the supplementary file that the file names.

@@ -135,7 +135,7 @@ func CheckTypes(path string) error {
 	}
 	defer f.Close()
 	d := &Data{File: f}
-	if err = d.find(f, ""); err == nil {
+	if err = d.find(f); err == nil {
 		err = d.CheckTypes()
 	}
 	if err != nil {

@@ -32,12 +32,6 @@ type unit struct {
 	plainNames                            bool // names in the source are the linker's
 	addrBase, strOffsetsBase, rngListBase uint64
 
-	dwoName value
-	dwoID   uint64 // 0 if the unit is not split
-	// of a skeleton of DWARF 4: what the split unit's offsets into .debug_ranges count from
-	rangesBase uint64
-	listBase   uint64 // of a split unit: its skeleton's rangesBase
-
 	zero     []zeroFunc // if zeroRead
 	zeroRead bool
 }
@@ -45,7 +39,7 @@ type unit struct {
 // Open finds the debug sections of f.
 func Open(f *elf.File) (*Data, error) {
 	d := &Data{File: f}
-	if err := d.find(f, ""); err != nil {
+	if err := d.find(f); err != nil {
 		return nil, err
 	}
 	if len(f.TextSpans()) == 0 {
@@ -72,14 +66,13 @@ func (d *Data) sections() []dataSection {
 	}
 }
 
-// find finds the sections of f whose names end in suffix. Those that are compressed are
-// unfolded side by side.
-func (d *Data) find(f *elf.File, suffix string) error {
+// find finds the sections of f. Those that are compressed are unfolded side by side.
+func (d *Data) find(f *elf.File) error {
 	all := d.sections()
 	errs := make([]error, len(all))
 	var wait sync.WaitGroup
 	for i, want := range all {
-		wait.Go(func() { *want.to, errs[i] = f.DebugContents(want.name + suffix) })
+		wait.Go(func() { *want.to, errs[i] = f.DebugContents(want.name) })
 	}
 	wait.Wait()
 	for i, want := range all {
@@ -105,8 +98,7 @@ type Reader struct {
 
 	nextAbbrevs int // the table that is replaced next
 
-	splits map[*Data]*Reader
-	sup    *Reader // of the supplementary file, when it is needed
+	sup *Reader // of the supplementary file, when it is needed
 
 	current *unit // whose bytes infoBuf has
 	info    []byte
@@ -179,7 +171,7 @@ func (r *Reader) unit(base uint64) *unit {
 	}
 	switch unitType {
 	case utSkeleton, utSplitCompile:
-		u.dwoID = c.Uint(8)
+		c.Skip(8)
 	case utType, utSplitType:
 		c.Skip(8)
 		c.Offset(u.dwarf64)
@@ -197,6 +189,10 @@ func (r *Reader) unit(base uint64) *unit {
 	r.units[base] = u
 	return u
 }
+
+// splitLost is what [Data.Lost] says of units that are skeletons: they have lines alone.
+var splitLost = "inlined calls may be missing that -gsplit-dwarf has put into .dwo files, which are " +
+	"not read: it helps to build without it"
 
 // root reads a unit's first entry and keeps of it what the rest needs.
 func (r *Reader) root(u *unit) (e die, ok bool) {
@@ -225,11 +221,9 @@ func (r *Reader) root(u *unit) (e die, ok bool) {
 			u.plainNames = true
 		}
 		u.stmtList, u.hasLines = e.at[atStmtList].n, e.at[atStmtList].kind != valueNone
-		u.dwoName = e.at[atDwoName]
-		if e.at[atDwoID].kind == valueConst {
-			u.dwoID = e.at[atDwoID].n
+		if e.at[atDwoName].kind != valueNone {
+			r.lost.Store(&splitLost)
 		}
-		u.rangesBase = e.at[atRangesBase].n
 		// Without a base attribute the lists begin after the section's header.
 		header := uint64(8)
 		if u.dwarf64 {
