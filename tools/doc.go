@@ -15,7 +15,7 @@
 //	  elf/        an ELF file -> sections, their contents, the build ID; the ELF files in a .deb, a .rpm, a tar file
 //	  dwarf/      debug information -> functions, source lines, inlined calls
 //	  mapfile/    nm's output and linkers' maps -> functions by address, and back
-//	  code/       machine code -> calls, tail calls, function starts, the call graph
+//	  code/       machine code -> calls, tail calls, the call graph
 //	  unwind/     an address, registers, words of a stack -> the callers
 //	  flow/       machine code -> what registers and stack words hold at each instruction
 //	  argument/   a frame and its memory -> what the function was called with

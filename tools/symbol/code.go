@@ -5,15 +5,16 @@ package symbol
 
 import (
 	stdelf "debug/elf"
-	"slices"
+	"fmt"
 	"sort"
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/symbol/code"
+	"github.com/zeroframe/zeroframe/tools/symbol/elf"
 )
 
 // Code returns the program's code with the functions in it: those that the file
-// names, or in a stripped file those that package code finds, with names like
+// names, or in a stripped file those that .eh_frame describes, with names like
 // func_2797c0. It is nil for machines other than the 64-bit x86. Context: host.
 func (f *File) Code() *code.Image {
 	f.codeOnce.Do(f.readCode)
@@ -83,13 +84,15 @@ func (f *File) readCode() {
 		f.code = code.NewImage(text, named)
 		return
 	}
-	addr, frames, _ := f.SectionBytes(".eh_frame")
-	described := code.FrameFuncs(code.Segment{Addr: addr, Bytes: frames})
-	described = slices.DeleteFunc(described, func(fn code.Func) bool {
+	addr, b, _ := f.SectionBytes(".eh_frame")
+	var described []code.Func
+	for _, fn := range elf.NewFrames(b, addr, true).FDEs {
 		// The stubs for calls of shared libraries are no functions.
-		name, _, _ := f.Section(fn.Start)
-		return strings.HasPrefix(name, ".plt")
-	})
+		if name, _, _ := f.Section(fn.Low); !strings.HasPrefix(name, ".plt") {
+			described = append(described, code.Func{Start: fn.Low, End: fn.High,
+				Name: fmt.Sprintf("func_%x", fn.Low)})
+		}
+	}
 	f.found = code.NewImage(text, described).Funcs()
 	f.code = code.NewImage(text, append(named, f.found...))
 }

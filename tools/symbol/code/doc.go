@@ -1,5 +1,5 @@
 // Package code reads machine code of the 64-bit x86: which call a return address
-// belongs to, who calls whom, which functions a file without symbols has.
+// belongs to, who calls whom.
 //
 //	Decode             an instruction's length and its flow of control (inst.go)
 //	Image              the code of a program with its functions (image.go)
@@ -7,7 +7,6 @@
 //	Image.TailPath     the tail calls between two functions (tail.go)
 //	Image.HasFrame     whether a function has made its frame record (frame.go)
 //	Image.Graph        the call graph (graph.go)
-//	FrameFuncs         functions without symbols (ehframe.go)
 //
 // It knows bytes and addresses, and neither ELF nor names: package symbol gives
 // it the former and gets the latter. The bytes come from anywhere; time and memory
@@ -19,7 +18,6 @@
 //
 //	image.go    the code of a program
 //	inst.go     an instruction
-//	ehframe.go  functions of a file without symbols
 //	call.go     what a return address proves
 //	tail.go     tail calls
 //	frame.go    frame records

@@ -1,7 +1,6 @@
 package code
 
 import (
-	"debug/elf"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -314,58 +313,6 @@ func TestHasFrame(t *testing.T) {
 			t.Errorf("HasFrame(f%d+%d) = %v; want %v", test.fn, test.off, got, test.want)
 		}
 	}
-}
-
-// seeds are pieces of real code and frame descriptions.
-func seeds(t testing.TB) (text, frames []byte) {
-	f, err := elf.Open(buildC(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	text, err = f.Section(".text").Data()
-	if err != nil {
-		t.Fatal(err)
-	}
-	frames, err = f.Section(".eh_frame").Data()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text, frames
-}
-
-// FuzzFrameFuncs: whatever the bytes are, the functions of an image are sorted, apart and in the
-// code, and all that walks over them comes to an end.
-func FuzzFrameFuncs(f *testing.F) {
-	text, frames := seeds(f)
-	f.Add(text, frames, uint64(0x401000), uint64(0x2000))
-	f.Add([]byte("\x49\x3b\x66\x10\x76\x05\xe9\xf4\xff\xff\xff\x90"), []byte("\x14\x00\x00\x00\x00\x00\x00\x00\x01zR\x00\x01\x78\x10\x01\x1b"), ^uint64(0)-8, uint64(0))
-	f.Add(make([]byte, 64), []byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"), uint64(1), uint64(0x20000))
-	f.Fuzz(func(t *testing.T, text, frames []byte, addr, off uint64) {
-		segs := []Segment{{addr, text}, {addr + uint64(len(text)) + 16, frames}}
-		m := NewImage(segs, FrameFuncs(Segment{addr + off, frames}))
-		last := uint64(0)
-		for i, fn := range m.Funcs() {
-			if fn.End <= fn.Start || i > 0 && fn.Start < last || !m.IsText(fn.Start) || !m.IsText(fn.End-1) {
-				t.Fatalf("function %d is %+v, behind %#x", i, fn, last)
-			}
-			last = fn.End
-		}
-		g := m.Graph()
-		for i := range g.Nodes {
-			n := &g.Nodes[i]
-			for _, s := range n.Calls {
-				c, ok := m.CallBefore(s.At + uint64(Decode(m.bytes(s.At, n.End)).Len))
-				if n.Unknown == 0 && (!ok || c.Target != s.Target || !c.Certain) {
-					t.Fatalf("CallBefore behind %#x = %+v, %v; want the call of %#x", s.At, c, ok, s.Target)
-				}
-			}
-			if i < 64 {
-				m.TailPath(n.Start, g.Nodes[len(g.Nodes)-1].Start)
-				m.HasFrame(&n.Func, n.Start+uint64(i))
-			}
-		}
-	})
 }
 
 func BenchmarkDecode(b *testing.B) {

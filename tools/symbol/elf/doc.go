@@ -10,6 +10,7 @@
 //	opd.go         function descriptors of 64-bit PowerPC
 //	where.go       what is at an address: code, a section
 //	note.go        the build ID
+//	frames.go      call frame information
 //	reloc.go       object files: laid out, and their debug sections relocated
 //	bound.go       claimed sizes, against what is really there
 //	packed.go      compressed files

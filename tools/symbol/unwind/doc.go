@@ -6,7 +6,7 @@
 // The rules come from the best source that knows the instruction:
 //
 //	pcsp       .gopclntab, for Go functions (gorules.go)
-//	cfi        .eh_frame and .debug_frame: call frame information (frames.go,
+//	cfi        .eh_frame and .debug_frame: call frame information (package elf,
 //	           program.go, expr.go)
 //	prologue   the machine code from the function's start up to the instruction,
 //	           where there is no table (prologue.go)
@@ -26,7 +26,6 @@
 // In the order of reading:
 //
 //	unwind.go    the rules of an ELF file, and the walk by them
-//	frames.go    the sections of call frame information
 //	program.go   the program of an FDE
 //	row.go       a row of its table
 //	expr.go      DWARF expressions

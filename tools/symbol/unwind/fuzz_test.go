@@ -6,15 +6,18 @@ import (
 	"testing"
 
 	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/symbol/elf"
 )
 
 // FuzzFrames: sections from anywhere give rows or none, in bounded memory, and a
 // row holds for the pc that was asked for.
 func FuzzFrames(f *testing.F) {
 	for _, flags := range [][]string{nil, {"-Wa,--defsym,DEBUG=1"}} {
-		tables, _ := open(f, buildC(f, "testdata/allcfa.s", append(flags, "-nostdlib", "-static", "-s")...))
-		f.Add(tables.eh.b, tables.eh.addr, []byte(nil), uint64(0x401003))
-		f.Add([]byte(nil), uint64(0), tables.df.b, uint64(0x401003))
+		_, file := open(f, buildC(f, "testdata/allcfa.s", append(flags, "-nostdlib", "-static", "-s")...))
+		addr, eh, _ := file.SectionBytes(".eh_frame")
+		_, debug, _ := file.SectionBytes(".debug_frame")
+		f.Add(eh, addr, []byte(nil), uint64(0x401003))
+		f.Add([]byte(nil), uint64(0), debug, uint64(0x401003))
 	}
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, uint64(0x1000), []byte{}, uint64(0))
 	// Version 4, the 64-bit format, a CIE that comes behind its FDE.
@@ -24,9 +27,9 @@ func FuzzFrames(f *testing.F) {
 		runtime.ReadMemStats(&before)
 		tables := NewSections(eh, addr, debug)
 		pcs := []uint64{pc, pc + 1, 0, 0x401000}
-		for _, s := range []*section{tables.eh, tables.df} {
-			for i := range s.index[:min(len(s.index), 64)] {
-				pcs = append(pcs, s.index[i].lo, s.index[i].hi-1)
+		for _, s := range []*elf.Frames{tables.eh, tables.df} {
+			for i := range s.FDEs[:min(len(s.FDEs), 64)] {
+				pcs = append(pcs, s.FDEs[i].Low, s.FDEs[i].High-1)
 			}
 		}
 		var regs Regs
@@ -165,7 +168,7 @@ func BenchmarkOpen(b *testing.B) {
 			b.Fatal(err)
 		}
 		t := New(f)
-		if t.load(); len(t.eh.index) == 0 {
+		if t.load(); len(t.eh.FDEs) == 0 {
 			b.Fatal("no FDE")
 		}
 		f.Close()
@@ -190,8 +193,8 @@ func BenchmarkUnwind(b *testing.B) {
 func NewSections(eh []byte, ehAddr uint64, debug []byte) *Tables {
 	t := &Tables{}
 	t.once.Do(func() {
-		t.eh = newSection(eh, ehAddr, true, 8, binary.LittleEndian)
-		t.df = newSection(debug, 0, false, 8, binary.LittleEndian)
+		t.eh = elf.NewFrames(eh, ehAddr, true)
+		t.df = elf.NewFrames(debug, 0, false)
 	})
 	return t
 }

@@ -1,6 +1,8 @@
 package unwind
 
-import "github.com/zeroframe/zeroframe/tools/symbol/elf"
+import (
+	"github.com/zeroframe/zeroframe/tools/symbol/elf"
+)
 
 // The program of an FDE, which makes its rows one after the other: instructions
 // change the row at hand or advance the address from which on it holds. The CIE's
@@ -47,9 +49,9 @@ const maxRemembered = 32
 
 // A machine runs the programs of one FDE.
 type machine struct {
-	s       *section
+	s       *elf.Frames
 	c       elf.Cursor
-	cie     *cie
+	cie     *elf.CIE
 	row     Row
 	initial [NumRegs]Rule // behind the CIE's program
 	inCIE   bool
@@ -61,23 +63,27 @@ type savedRow struct {
 	regs [NumRegs]Rule
 }
 
-// rows calls yield for each row of the FDE, in the order of addresses, until it
+// eachRow calls yield for each row of an FDE of s, in the order of addresses, until it
 // returns false. It reports false if the program is damaged; the rows before that
 // are good.
-func (s *section) rows(f *fde, yield func(*Row) bool) bool {
-	m := machine{s: s, cie: f.cie, inCIE: true}
-	m.row = Row{Start: f.lo, End: f.hi, Column: f.cie.column, Signal: f.cie.signal, Source: DebugFrame}
-	if s.eh {
+func eachRow(s *elf.Frames, f *elf.FDE, yield func(*Row) bool) bool {
+	m := machine{s: s, cie: f.CIE, inCIE: true}
+	if f.CIE.Column >= NumRegs {
+		return false
+	}
+	m.row = Row{Start: f.Low, End: f.High, Column: Reg(f.CIE.Column), Signal: f.CIE.Signal,
+		Source: DebugFrame}
+	if s.EH {
 		m.row.Source = EHFrame
 	}
-	m.c = elf.Cursor{B: f.cie.program, Big: s.big}
+	m.c = elf.Cursor{B: f.CIE.Program}
 	for m.c.Left() > 0 {
 		if _, ok := m.step(); !ok {
 			return false
 		}
 	}
 	m.initial, m.inCIE = m.row.Regs, false
-	m.c = s.cursor(f.start, f.end)
+	m.c = s.Program(f)
 	for m.c.Left() > 0 {
 		next, ok := m.step()
 		if !ok {
@@ -86,27 +92,27 @@ func (s *section) rows(f *fde, yield func(*Row) bool) bool {
 		if next == m.row.Start {
 			continue
 		}
-		if next >= f.hi {
+		if next >= f.High {
 			break
 		}
 		m.row.End = next
 		if !yield(&m.row) {
 			return true
 		}
-		m.row.Start, m.row.End = next, f.hi
+		m.row.Start, m.row.End = next, f.High
 	}
 	yield(&m.row)
 	return true
 }
 
-// rowAt returns the row for pc.
-func (s *section) rowAt(pc uint64) (row Row, ok bool) {
-	f, ok := s.find(pc)
+// rowAt returns the row of s for pc.
+func rowAt(s *elf.Frames, pc uint64) (row Row, ok bool) {
+	f, ok := s.Find(pc)
 	if !ok {
 		return row, false
 	}
 	ok = false
-	s.rows(f, func(r *Row) bool {
+	eachRow(s, f, func(r *Row) bool {
 		if pc < r.End {
 			row, ok = *r, true
 			return false
@@ -134,7 +140,7 @@ func (m *machine) step() (next uint64, ok bool) {
 	switch op {
 	case cfaNop:
 	case cfaSetLoc:
-		a, good := m.s.address(c, m.cie.encoding, m.cie.addrSize)
+		a, good := m.s.Address(c, m.cie)
 		if !good || a < next || m.inCIE {
 			return next, false
 		}
@@ -171,10 +177,10 @@ func (m *machine) step() (next uint64, ok bool) {
 		}
 	case cfaValOffset:
 		r := c.ULEB()
-		m.set(r, Rule{Kind: CFAPlus, Off: int64(c.ULEB()) * m.cie.dataAlign})
+		m.set(r, Rule{Kind: CFAPlus, Off: int64(c.ULEB()) * m.cie.DataAlign})
 	case cfaValOffsetSF:
 		r := c.ULEB()
-		m.set(r, Rule{Kind: CFAPlus, Off: c.SLEB() * m.cie.dataAlign})
+		m.set(r, Rule{Kind: CFAPlus, Off: c.SLEB() * m.cie.DataAlign})
 	case cfaExpression:
 		r := c.ULEB()
 		m.set(r, Rule{Kind: AtExpr, Expr: c.Take(c.ULEB())})
@@ -198,14 +204,14 @@ func (m *machine) step() (next uint64, ok bool) {
 		ok = m.cfa(r, int64(c.ULEB()))
 	case cfaDefCFASF:
 		r := c.ULEB()
-		ok = m.cfa(r, c.SLEB()*m.cie.dataAlign)
+		ok = m.cfa(r, c.SLEB()*m.cie.DataAlign)
 	case cfaDefCFARegister:
 		ok = row.CFA.Kind == InReg && m.cfa(c.ULEB(), row.CFA.Off)
 	case cfaDefCFAOffset:
 		row.CFA.Off = int64(c.ULEB())
 		ok = row.CFA.Kind == InReg
 	case cfaDefCFAOffsetSF:
-		row.CFA.Off = c.SLEB() * m.cie.dataAlign
+		row.CFA.Off = c.SLEB() * m.cie.DataAlign
 		ok = row.CFA.Kind == InReg
 	case cfaDefCFAExpr:
 		row.CFA = Rule{Kind: IsExpr, Expr: c.Take(c.ULEB())}
@@ -218,9 +224,9 @@ func (m *machine) step() (next uint64, ok bool) {
 }
 
 func (m *machine) advance(n uint64) (next uint64, ok bool) {
-	d := n * m.cie.codeAlign
+	d := n * m.cie.CodeAlign
 	next = m.row.Start + d
-	return next, !m.c.Bad && !m.inCIE && next >= m.row.Start && (n == 0 || d/n == m.cie.codeAlign)
+	return next, !m.c.Bad && !m.inCIE && next >= m.row.Start && (n == 0 || d/n == m.cie.CodeAlign)
 }
 
 // set gives a register a rule. Registers that no row has (vector registers) are
@@ -232,7 +238,7 @@ func (m *machine) set(r uint64, rule Rule) {
 }
 
 func (m *machine) offset(r uint64, factored int64) bool {
-	m.set(r, Rule{Kind: AtCFA, Off: factored * m.cie.dataAlign})
+	m.set(r, Rule{Kind: AtCFA, Off: factored * m.cie.DataAlign})
 	return !m.c.Bad
 }
 

@@ -15,17 +15,17 @@ func TestNoTables(t *testing.T) {
 	tables, _ := open(t, path)
 	without, file := open(t, bare)
 	asked, answered, same := 0, 0, 0
-	for i := range tables.eh.index {
-		e := &tables.eh.index[i]
-		if row, ok := tables.Row(e.lo); !ok || row.Signal {
+	for i := range tables.eh.FDEs {
+		e := &tables.eh.FDEs[i]
+		if row, ok := tables.Row(e.Low); !ok || row.Signal {
 			continue
 		}
-		if start, ok := file.FuncStart(e.lo); !ok || start != e.lo {
+		if start, ok := file.FuncStart(e.Low); !ok || start != e.Low {
 			continue // a part of a function that lies elsewhere
 		}
-		b, _ := file.BytesAt(e.lo, e.hi-e.lo)
+		b, _ := file.BytesAt(e.Low, e.High-e.Low)
 		behind, step := false, 0
-		for pc := e.lo; pc < e.hi && len(b) > 0; step++ {
+		for pc := e.Low; pc < e.High && len(b) > 0; step++ {
 			inst := code.Decode(b)
 			at := pc
 			pc, b = pc+uint64(inst.Len), b[inst.Len:]

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/symbol/elf"
 )
 
 // tool runs a program of the machine that the tests are set up with.
@@ -169,16 +170,16 @@ func shownCFA(r *Rule) string {
 }
 
 // compare checks every row of every FDE against readelf's.
-func compare(t *testing.T, s *section, want []interpreted) (rows int) {
+func compare(t *testing.T, s *elf.Frames, want []interpreted) (rows int) {
 	t.Helper()
-	if len(s.index) != len(want) {
-		t.Errorf("%d FDEs; want %d, as readelf has", len(s.index), len(want))
+	if len(s.FDEs) != len(want) {
+		t.Errorf("%d FDEs; want %d, as readelf has", len(s.FDEs), len(want))
 	}
 	bad := 0
 	for i := range want {
 		w := &want[i]
-		f, ok := s.find(w.lo)
-		if !ok || f.lo != w.lo || f.hi != w.hi {
+		f, ok := s.Find(w.lo)
+		if !ok || f.Low != w.lo || f.High != w.hi {
 			t.Errorf("no FDE for %#x..%#x", w.lo, w.hi)
 			continue
 		}
@@ -189,7 +190,7 @@ func compare(t *testing.T, s *section, want []interpreted) (rows int) {
 			}
 			rows++
 			for _, pc := range []uint64{loc, end - 1} {
-				row, ok := s.rowAt(pc)
+				row, ok := rowAt(s, pc)
 				if !ok {
 					t.Fatalf("%#x: no row", pc)
 				}

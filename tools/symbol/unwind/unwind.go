@@ -1,10 +1,10 @@
 package unwind
 
 import (
-	"encoding/binary"
 	"strings"
 	"sync"
 
+	"github.com/zeroframe/zeroframe/tools/symbol/elf"
 	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
@@ -27,8 +27,8 @@ type File interface {
 type Tables struct {
 	f    File
 	once sync.Once
-	eh   *section
-	df   *section
+	eh   *elf.Frames
+	df   *elf.Frames
 }
 
 // New returns the tables of a file, which must stay open. Host.
@@ -37,9 +37,9 @@ func New(f File) *Tables { return &Tables{f: f} }
 func (t *Tables) load() {
 	t.once.Do(func() {
 		addr, b, _ := t.f.SectionBytes(".eh_frame")
-		t.eh = newSection(b, addr, true, 8, binary.LittleEndian)
+		t.eh = elf.NewFrames(b, addr, true)
 		addr, b, _ = t.f.SectionBytes(".debug_frame")
-		t.df = newSection(b, addr, false, 8, binary.LittleEndian)
+		t.df = elf.NewFrames(b, addr, false)
 	})
 }
 
@@ -55,10 +55,10 @@ func (t *Tables) Row(pc uint64) (row Row, ok bool) {
 		}
 	}
 	t.load()
-	if row, ok = t.eh.rowAt(pc); ok {
+	if row, ok = rowAt(t.eh, pc); ok {
 		return row, true
 	}
-	if row, ok = t.df.rowAt(pc); ok {
+	if row, ok = rowAt(t.df, pc); ok {
 		return row, true
 	}
 	if t.f == nil {

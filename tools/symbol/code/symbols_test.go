@@ -2,7 +2,6 @@ package code
 
 import (
 	"debug/elf"
-	"fmt"
 	"strings"
 	"testing"
 )
@@ -39,35 +38,4 @@ func truth(t testing.TB, file string) (funcs map[uint64]string, weak map[uint64]
 		}
 	}
 	return funcs, weak, sizes
-}
-
-// TestFrameFuncs: the functions of .eh_frame are those of the symbol table, with their sizes.
-func TestFrameFuncs(t *testing.T) {
-	file := buildC(t)
-	f, err := elf.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	s := f.Section(".eh_frame")
-	b, err := s.Data()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, _, sizes := truth(t, file)
-	found := 0
-	for _, fn := range FrameFuncs(Segment{Addr: s.Addr, Bytes: b}) {
-		if fn.Name != fmt.Sprintf("func_%x", fn.Start) {
-			t.Errorf("%+v has another's name", fn)
-		}
-		if name, ok := want[fn.Start]; ok {
-			found++
-			if sizes[fn.Start] != 0 && fn.End-fn.Start != sizes[fn.Start] {
-				t.Errorf("%s has %d bytes; want %d", name, fn.End-fn.Start, sizes[fn.Start])
-			}
-		}
-	}
-	if found < 10 || found*100 < len(want)*60 {
-		t.Errorf("%d of %d functions are found", found, len(want))
-	}
 }

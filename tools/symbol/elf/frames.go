@@ -1,53 +1,54 @@
-package unwind
-
-// A section of call frame information: entries that are either a CIE (what many
-// functions have in common) or an FDE (one function: a range of addresses and a
-// program that makes its rows). The sections .debug_frame and .eh_frame differ in
-// how an FDE names its CIE and in how addresses are written.
+// Call frame information: the entries of the sections .eh_frame and .debug_frame, but for the
+// programs in them, which package unwind runs.
 //
-// Opening a section reads the head of each entry and makes an index of the FDEs,
-// sorted by address; a program runs when a pc of its function is looked up.
+// An entry is either a CIE (what many functions have in common) or an FDE (one function: a range of
+// addresses and a program that makes its rows). The two sections differ in how an FDE names its CIE
+// and in how addresses are written. Opening a section reads the head of each entry and makes an
+// index of the FDEs, sorted by address. It knows amd64 only.
+//
+// Sources: DWARF 5, section 6.4.1; Linux Standard Base 5.0, "Exception Frames".
+
+package elf
 
 import (
 	"cmp"
-	"encoding/binary"
 	"slices"
 	"sort"
-
-	"github.com/zeroframe/zeroframe/tools/symbol/elf"
 )
 
-// A section is one section of call frame information.
-type section struct {
-	b        []byte
-	addr     uint64 // where b lies in memory
-	eh       bool   // .eh_frame
-	addrSize int    // of an address in bytes, 4 or 8
-	big      bool   // big-endian
+// Frames is one section of call frame information.
+type Frames struct {
+	EH   bool  // .eh_frame
+	FDEs []FDE // sorted by Low
 
-	cies  map[int]*cie // by their offsets; nil for one that cannot be used
-	index []fde        // sorted by lo
+	b    []byte
+	addr uint64       // where b lies in memory
+	cies map[int]*CIE // by their offsets; nil for one that cannot be used
 }
 
-// cie is what FDEs have in common.
-type cie struct {
-	addrSize  int
-	segSize   int
-	codeAlign uint64
-	dataAlign int64
-	column    Reg
-	signal    bool // S: a signal frame
-	augmented bool // z: FDEs have augmentation data
-	encoding  byte // R: how addresses in FDEs are written
-	program   []byte
+// A CIE is what FDEs have in common.
+type CIE struct {
+	CodeAlign uint64
+	DataAlign int64
+	Column    uint64 // the register that stands for the return address
+	Signal    bool   // S: a signal frame
+	Program   []byte
+
+	addrSize, segSize int
+	augmented         bool // z: FDEs have augmentation data
+	encoding          byte // R: how addresses in FDEs are written
 }
 
-// fde is one function.
-type fde struct {
-	lo, hi     uint64
-	cie        *cie
+// An FDE is one function.
+type FDE struct {
+	Low, High uint64
+	CIE       *CIE
+
 	start, end int // its program, as offsets in the section
 }
+
+// frameAddrSize is that of an address in bytes, unless a CIE says otherwise.
+const frameAddrSize = 8
 
 // Encodings of addresses in .eh_frame (Linux Standard Base 5.0, 10.5.1).
 const (
@@ -61,27 +62,27 @@ const (
 	peSData4   = 0x0b
 	peSData8   = 0x0c
 	pePCRel    = 0x10
-	peTextRel  = 0x20
-	peDataRel  = 0x30
-	peFuncRel  = 0x40
 	peAligned  = 0x50
 	peIndirect = 0x80
 	peOmit     = 0xff
 )
 
-func newSection(b []byte, addr uint64, eh bool, addrSize int, order binary.ByteOrder) *section {
-	s := &section{b: b, addr: addr, eh: eh, addrSize: addrSize, big: order == binary.BigEndian,
-		cies: make(map[int]*cie)}
+// NewFrames returns the section with these contents, which lie at addr in memory. Host.
+func NewFrames(b []byte, addr uint64, eh bool) *Frames {
+	s := &Frames{EH: eh, b: b, addr: addr, cies: make(map[int]*CIE)}
 	s.readIndex()
 	return s
 }
 
-func (s *section) cursor(start, end int) elf.Cursor {
-	return elf.Cursor{B: s.b[:end], At: start, Big: s.big}
+// Program returns the program of an FDE.
+func (s *Frames) Program(f *FDE) Cursor { return s.cursor(f.start, f.end) }
+
+func (s *Frames) cursor(start, end int) Cursor {
+	return Cursor{B: s.b[:end], At: start}
 }
 
-// An entry is the head of a CIE or an FDE.
-type entry struct {
+// A frameEntry is the head of a CIE or an FDE.
+type frameEntry struct {
 	start, end int    // the entry, its length field included
 	idAt       int    // offset of the field that names the CIE
 	id         uint64 // that field's value
@@ -91,7 +92,7 @@ type entry struct {
 
 // entryAt reads the head of the entry at the offset. An empty one, such as ends
 // .eh_frame, has no body.
-func (s *section) entryAt(at int) (e entry, ok bool) {
+func (s *Frames) entryAt(at int) (e frameEntry, ok bool) {
 	c := s.cursor(at, len(s.b))
 	n, wide := c.Uint(4), false
 	if n == 0xffffffff {
@@ -109,7 +110,7 @@ func (s *section) entryAt(at int) (e entry, ok bool) {
 	}
 	c.B = c.B[:e.end]
 	switch {
-	case s.eh: // four bytes, however long the length is
+	case s.EH: // four bytes, however long the length is
 		e.id = c.Uint(4)
 		e.isCIE = e.id == 0
 	case wide:
@@ -125,7 +126,7 @@ func (s *section) entryAt(at int) (e entry, ok bool) {
 
 // readIndex goes through all entries. Behind one whose length makes no sense,
 // nothing can be found any more.
-func (s *section) readIndex() {
+func (s *Frames) readIndex() {
 	for at := 0; at < len(s.b); {
 		e, ok := s.entryAt(at)
 		if !ok {
@@ -133,37 +134,37 @@ func (s *section) readIndex() {
 		}
 		if e.body < e.end && !e.isCIE {
 			if f, ok := s.readFDE(&e); ok {
-				s.index = append(s.index, f)
+				s.FDEs = append(s.FDEs, f)
 			}
 		}
 		at = e.end
 	}
-	slices.SortStableFunc(s.index, func(a, b fde) int { return cmp.Compare(a.lo, b.lo) })
+	slices.SortStableFunc(s.FDEs, func(a, b FDE) int { return cmp.Compare(a.Low, b.Low) })
 }
 
 // readFDE reads an FDE but for its program.
-func (s *section) readFDE(e *entry) (f fde, ok bool) {
+func (s *Frames) readFDE(e *frameEntry) (f FDE, ok bool) {
 	at := e.id
-	if s.eh {
+	if s.EH {
 		at = uint64(e.idAt) - e.id // backwards from the field
 	}
 	if at >= uint64(len(s.b)) {
 		return f, false
 	}
-	if f.cie = s.cieAt(int(at)); f.cie == nil {
+	if f.CIE = s.cieAt(int(at)); f.CIE == nil {
 		return f, false
 	}
 	c := s.cursor(e.body, e.end)
-	c.Take(uint64(f.cie.segSize))
-	if f.lo, ok = s.address(&c, f.cie.encoding, f.cie.addrSize); !ok {
+	c.Take(uint64(f.CIE.segSize))
+	if f.Low, ok = s.address(&c, f.CIE.encoding, f.CIE.addrSize); !ok {
 		return f, false
 	}
-	n, ok := s.address(&c, f.cie.encoding&0x0f, f.cie.addrSize)
-	if !ok || n == 0 || f.lo+n < f.lo {
+	n, ok := s.address(&c, f.CIE.encoding&0x0f, f.CIE.addrSize)
+	if !ok || n == 0 || f.Low+n < f.Low {
 		return f, false
 	}
-	f.hi = f.lo + n
-	if f.cie.augmented {
+	f.High = f.Low + n
+	if f.CIE.augmented {
 		c.Take(c.ULEB()) // the language's data
 	}
 	f.start, f.end = c.At, e.end
@@ -171,7 +172,7 @@ func (s *section) readFDE(e *entry) (f fde, ok bool) {
 }
 
 // cieAt reads the CIE at the offset, nil if it is none that is understood.
-func (s *section) cieAt(at int) *cie {
+func (s *Frames) cieAt(at int) *CIE {
 	if c, ok := s.cies[at]; ok {
 		return c
 	}
@@ -181,9 +182,9 @@ func (s *section) cieAt(at int) *cie {
 		return nil
 	}
 	c := s.cursor(e.body, e.end)
-	r := &cie{addrSize: s.addrSize, encoding: peAbsPtr}
+	r := &CIE{addrSize: frameAddrSize, encoding: peAbsPtr}
 	version := c.U8()
-	augmentation := string(elf.CString(c.B, uint64(c.At)))
+	augmentation := string(CString(c.B, uint64(c.At)))
 	c.SkipString()
 	switch version {
 	case 1, 3:
@@ -196,30 +197,25 @@ func (s *section) cieAt(at int) *cie {
 		return nil
 	}
 	if augmentation == "eh" { // of GCC 2: a pointer follows
-		c.Take(uint64(s.addrSize))
+		c.Take(frameAddrSize)
 		augmentation = ""
 	}
-	r.codeAlign, r.dataAlign = c.ULEB(), c.SLEB()
-	column := uint64(0)
+	r.CodeAlign, r.DataAlign = c.ULEB(), c.SLEB()
 	if version == 1 {
-		column = uint64(c.U8())
+		r.Column = uint64(c.U8())
 	} else {
-		column = c.ULEB()
+		r.Column = c.ULEB()
 	}
-	if column >= NumRegs {
-		return nil
-	}
-	r.column = Reg(column)
 	if !s.augmentation(&c, r, augmentation) || c.Bad {
 		return nil
 	}
-	r.program = c.B[c.At:]
+	r.Program = c.B[c.At:]
 	s.cies[at] = r
 	return r
 }
 
 // augmentation reads what the letters of a CIE's augmentation string announce.
-func (s *section) augmentation(c *elf.Cursor, r *cie, letters string) bool {
+func (s *Frames) augmentation(c *Cursor, r *CIE, letters string) bool {
 	if letters == "" {
 		return true
 	}
@@ -232,7 +228,7 @@ func (s *section) augmentation(c *elf.Cursor, r *cie, letters string) bool {
 		return false
 	}
 	end := c.At + int(n)
-	data := elf.Cursor{B: c.B[:end], At: c.At, Big: c.Big}
+	data := Cursor{B: c.B[:end], At: c.At}
 	c.At = end
 	for _, letter := range letters[1:] {
 		switch letter {
@@ -247,7 +243,7 @@ func (s *section) augmentation(c *elf.Cursor, r *cie, letters string) bool {
 		case 'R':
 			r.encoding = data.U8()
 		case 'S':
-			r.signal = true
+			r.Signal = true
 		case 'B', 'G':
 			// Of other machines: keys for signed return addresses, tagged stacks.
 		default:
@@ -259,13 +255,18 @@ func (s *section) augmentation(c *elf.Cursor, r *cie, letters string) bool {
 	return !data.Bad
 }
 
-func (s *section) plainSignal(r *cie) bool {
-	r.signal = true
+func (s *Frames) plainSignal(r *CIE) bool {
+	r.Signal = true
 	return true
 }
 
+// Address reads an address in the program of one of the CIE's FDEs.
+func (s *Frames) Address(c *Cursor, of *CIE) (a uint64, ok bool) {
+	return s.address(c, of.encoding, of.addrSize)
+}
+
 // address reads an address in an encoding.
-func (s *section) address(c *elf.Cursor, encoding byte, size int) (a uint64, ok bool) {
+func (s *Frames) address(c *Cursor, encoding byte, size int) (a uint64, ok bool) {
 	if encoding == peOmit {
 		return 0, false
 	}
@@ -313,15 +314,15 @@ func (s *section) address(c *elf.Cursor, encoding byte, size int) (a uint64, ok 
 	return a, !c.Bad
 }
 
-// find returns the FDE of the function that pc is in.
-func (s *section) find(pc uint64) (f *fde, ok bool) {
-	i := sort.Search(len(s.index), func(i int) bool { return s.index[i].lo > pc })
+// Find returns the FDE of the function that pc is in.
+func (s *Frames) Find(pc uint64) (f *FDE, ok bool) {
+	i := sort.Search(len(s.FDEs), func(i int) bool { return s.FDEs[i].Low > pc })
 	// FDEs overlap in damaged files only, or where a linker has dropped a
 	// function and left its FDE.
 	for n := 0; i > 0 && n < 16; n++ {
 		i--
-		if pc < s.index[i].hi {
-			return &s.index[i], true
+		if pc < s.FDEs[i].High {
+			return &s.FDEs[i], true
 		}
 	}
 	return nil, false
