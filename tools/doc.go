@@ -11,7 +11,7 @@
 //	  install/    what is missing -> the command that installs it here
 //	  doctor/     this machine -> what of it the commands need
 //	symbol/     addresses, code and files; itself: an address -> function, source line, inlined calls
-//	  lookup/     what is asked about an address, and the answer: types alone
+//	  lookup/     what is asked about an address, the answer, and whose code that is
 //	  elf/        an ELF file -> sections, their contents, the build ID; the ELF files in a .deb, a .rpm, a tar file
 //	  dwarf/      debug information -> functions, source lines, inlined calls
 //	  mapfile/    nm's output and linkers' maps -> functions by address, and back

@@ -6,6 +6,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"hash/fnv"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/zeroframe/zeroframe/tools/format/profile"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // flameView is a profile.
@@ -116,18 +118,14 @@ func decimal(f float64) string { return strconv.FormatFloat(f, 'f', 3, 64) + "%"
 // class is a colour: of the program, of the runtime, of what is no function; packages
 // differ in their shades.
 func class(function string) string {
-	pkg := function
-	slash := strings.LastIndexByte(pkg, '/') + 1
-	if dot := strings.IndexByte(pkg[slash:], '.'); dot >= 0 {
-		pkg = pkg[:slash+dot]
-	}
+	pkg := cmp.Or(lookup.Package(function), function)
 	h := fnv.New32a()
 	h.Write([]byte(pkg))
 	shade := strconv.Itoa(int(h.Sum32()>>8) % 4)
 	switch {
 	case strings.HasPrefix(function, "["), function == "all":
 		return "n"
-	case pkg == "runtime", strings.HasPrefix(pkg, "runtime/"), strings.HasPrefix(pkg, "internal/"):
+	case lookup.OfRuntime(pkg):
 		return "r" + shade
 	}
 	return "p" + shade

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -54,10 +53,12 @@ var hows = map[tracer.Kind]string{
 func (r *Report) frames(v *traceView, t *wire.Trace) {
 	for i := range t.Frames {
 		for k := range t.Frames[i].Calls {
-			r.learn(&t.Frames[i].Calls[k])
+			r.owners.Learn(&t.Frames[i].Calls[k])
 		}
 	}
 	stack, at := "", uint64(0) // the number of the frame that comes
+	frame, number, told := t.Culprit()
+	var tell, innermost *frameView
 	for i := range t.Frames {
 		if len(v.Frames) > 2*maxFrames { // of which most are inlined calls
 			v.Frames = append(v.Frames, &frameView{Gap: len(t.Frames) - i})
@@ -65,7 +66,7 @@ func (r *Report) frames(v *traceView, t *wire.Trace) {
 		}
 		f := &t.Frames[i]
 		at += f.Elided
-		number := at
+		count := at
 		at += 1 + f.Repeat
 		if f.Elided > 0 {
 			v.Frames = append(v.Frames, &frameView{Gap: int(min(f.Elided, math.MaxInt))})
@@ -76,7 +77,7 @@ func (r *Report) frames(v *traceView, t *wire.Trace) {
 			}
 			continue
 		}
-		base := frameView{Number: fmt.Sprintf("#%d", number), How: hows[f.Kind],
+		base := frameView{Number: fmt.Sprintf("#%d", count), How: hows[f.Kind],
 			Address: fmt.Sprintf("%#x", f.Address)}
 		if f.Quoted && f.Address == 0 {
 			base.Address, base.How = "", "quoted"
@@ -92,6 +93,9 @@ func (r *Report) frames(v *traceView, t *wire.Trace) {
 		}
 		if len(f.Calls) == 0 {
 			v.Frames = append(v.Frames, &base)
+			if innermost == nil && base.Boundary == "" {
+				innermost = &base
+			}
 			continue
 		}
 		for k := range f.Calls {
@@ -111,33 +115,21 @@ func (r *Report) frames(v *traceView, t *wire.Trace) {
 				call.Number, call.Address, call.How, call.Stack = "", "", "", ""
 			}
 			v.Frames = append(v.Frames, &call)
+			if innermost == nil && base.Boundary == "" {
+				innermost = &call
+			}
+			if told && i == frame && k == number {
+				tell = &call
+			}
 		}
 	}
-	if f := v.telling(); f != nil {
+	if f := cmp.Or(tell, innermost); f != nil {
 		f.Open = true
 		v.Where = f.plain
 		if f.Place != "" {
 			v.Where += " at " + f.Place
 		}
 	}
-}
-
-// telling returns the call to name: the innermost that is not a library's, or the
-// innermost.
-func (v *traceView) telling() *frameView {
-	var first *frameView
-	for _, f := range v.Frames {
-		if f.Boundary != "" || f.Gap > 0 {
-			continue
-		}
-		if !f.Library && f.file != "" {
-			return f
-		}
-		if first == nil {
-			first = f
-		}
-	}
-	return first
 }
 
 // place is a call's file and line.
@@ -156,26 +148,11 @@ func place(c *lookup.Call, dir string) string {
 	return file
 }
 
-// learn finds out from a call of the runtime where Go's standard library is.
-func (r *Report) learn(c *lookup.Call) {
-	if !r.knowsGo && strings.HasPrefix(c.Function, "runtime.") &&
-		path.Base(path.Dir(c.File)) == "runtime" {
-		r.goRoot, r.knowsGo = path.Dir(path.Dir(c.File)), true
-	}
-}
-
-// library reports whether a call is of Go's runtime or standard library. With -trimpath
-// their files are told from others by the first word of the path, which has no dot.
+// library reports whether a call is of Go's runtime or standard library.
 func (r *Report) library(c *lookup.Call) bool {
-	r.learn(c)
-	switch {
-	case !r.knowsGo || strings.HasPrefix(c.Function, "main."):
-		return false
-	case r.goRoot == ".":
-		first, _, deep := strings.Cut(c.File, "/")
-		return deep && first != "" && !strings.Contains(first, ".")
-	}
-	return strings.HasPrefix(c.File, r.goRoot+"/")
+	r.owners.Learn(c)
+	of := r.owners.Of(c)
+	return of == lookup.Runtime || of == lookup.Standard
 }
 
 // A budget is what is left of a page's limits.

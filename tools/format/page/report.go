@@ -71,8 +71,7 @@ type Report struct {
 	log    logText
 	notes  notes
 
-	goRoot  string // the folder of the standard library, as an ELF file names it
-	knowsGo bool
+	owners lookup.Owners
 
 	listed    *Waits // what the log says of who waited for whom
 	count     int    // of traces
@@ -109,7 +108,7 @@ func New(opt Options) (*Report, error) {
 		if n, ok := sym.(lookup.NameResolver); ok {
 			for _, f := range n.Named("runtime.goexit") {
 				for _, c := range sym.Lookup(f.Start, false) {
-					r.learn(&c)
+					r.owners.Learn(&c)
 				}
 			}
 		}

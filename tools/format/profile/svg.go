@@ -2,6 +2,7 @@ package profile
 
 import (
 	"bufio"
+	"cmp"
 	_ "embed"
 	"encoding/xml"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/google/pprof/profile"
+
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // The flame graph: one SVG file that needs nothing else. A browser that runs its script
@@ -135,20 +138,13 @@ func fit(name string, width float64) string {
 // the same for the same package.
 func color(name string) string {
 	h := fnv.New32a()
-	pkg := name
-	if i := strings.LastIndexByte(name, '/'); i >= 0 {
-		if k := strings.IndexByte(name[i:], '.'); k >= 0 {
-			pkg = name[:i+k]
-		}
-	} else if k := strings.IndexByte(name, '.'); k >= 0 {
-		pkg = name[:k]
-	}
+	pkg := cmp.Or(lookup.Package(name), name)
 	io.WriteString(h, pkg)
 	v := int(h.Sum32() >> 8)
 	switch {
 	case strings.HasPrefix(name, "["):
 		return "#c8c8c8"
-	case pkg == "runtime" || strings.HasPrefix(pkg, "runtime/") || strings.HasPrefix(pkg, "internal/"):
+	case lookup.OfRuntime(pkg):
 		return fmt.Sprintf("hsl(%d,55%%,%d%%)", 170+v%50, 72+v/64%8)
 	}
 	return fmt.Sprintf("hsl(%d,80%%,%d%%)", 10+v%45, 62+v/64%10)

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 
 	"github.com/zeroframe/zeroframe/tools/symbol/flow"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // A call of a function that takes a lock and returns with it, or gives back one that it has not
@@ -182,8 +183,7 @@ func (p *Program) seeLock(pc uint64, depth int) bool {
 	switch {
 	case operations[name].what != "":
 		return true
-	case name == "" || strings.HasPrefix(name, "runtime.") ||
-		strings.HasPrefix(name, "internal/runtime/"):
+	case name == "" || lookup.OfRuntime(lookup.Package(name)):
 		return false
 	case primitive(name):
 		return true

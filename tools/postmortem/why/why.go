@@ -42,8 +42,7 @@ type Why struct {
 	deaths          []event
 	errors          *errorTypes // nil: not read yet
 	dwarf           *dwarf.Data
-	// the folder of the standard library's source, with a / behind it; "" if it is not known
-	goroot string
+	owners          lookup.Owners
 }
 
 // variable is a package's variable.
@@ -73,9 +72,7 @@ func New(launch replay.Launch, path string, file *symbol.File) (*Why, error) {
 		sources: source.New("", nil)}
 	w.memmove, w.memclr = w.entry("runtime.memmove"), w.entry("runtime.memclrNoHeapPointers")
 	if c := file.Lookup(w.entry("runtime.gopanic"), false); len(c) > 0 {
-		if i := strings.Index(c[0].File, "/runtime/"); i > 0 {
-			w.goroot = c[0].File[:i+1]
-		}
+		w.owners.Learn(&c[0])
 	}
 	e, err := elf.Open(path)
 	if err != nil {
@@ -219,20 +216,7 @@ type Hop struct {
 // own reports whether a call is in the program's own code: not in the standard library, nor in the
 // kernel.
 func (w *Why) own(c *lookup.Call) bool {
-	for _, p := range []string{"kernel.", "kernel/", "arch", "tracer", "boot"} {
-		if strings.HasPrefix(c.Function, module+p) {
-			return strings.HasPrefix(c.Function, module+"kernel/crashlab")
-		}
-	}
-	switch {
-	case c.File == "" || strings.HasPrefix(c.File, "<") || strings.HasSuffix(c.File, "_testmain.go"):
-		return false
-	case strings.HasPrefix(c.File, "/") && w.goroot != "":
-		return !strings.HasPrefix(c.File, w.goroot)
-	}
-	// built by -trimpath: runtime/proc.go, example.org/x/y.go, ./main.go
-	first, _, _ := strings.Cut(c.File, "/")
-	return strings.Contains(first, ".")
+	return c.File != "" && w.owners.Of(c) >= lookup.Module
 }
 
 const module = "github.com/zeroframe/zeroframe/"
