@@ -13,10 +13,11 @@ import (
 	"io"
 	"net"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // dumpName is what QEMU calls the pipe.
@@ -81,7 +82,7 @@ func (d *MemoryDump) Read(p []byte) (int, error) {
 }
 
 // hostAddress is what QEMU says to gpa2hva.
-var hostAddress = regexp.MustCompile(
+var hostAddress = lookup.Regexp(
 	`^Host virtual address for 0x[0-9a-f]+ \(.*\) is 0x([0-9a-f]+)\s*$`)
 
 // Direct returns what reads the RAM of size bytes from the physical address start on out of QEMU's
@@ -103,7 +104,7 @@ func (d *MemoryDump) Direct(start,
 		if err != nil {
 			return nil, err
 		}
-		m := hostAddress.FindStringSubmatch(said)
+		m := hostAddress().FindStringSubmatch(said)
 		if m == nil {
 			return nil, fmt.Errorf("%w: gpa2hva: %s", ErrMonitor, strings.TrimSpace(said))
 		}

@@ -8,7 +8,6 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
-	"go/build"
 	"io/fs"
 	"os"
 	"os/signal"
@@ -258,6 +257,7 @@ func (f *runFlags) isISO() bool { return filepath.Ext(f.target) == ".iso" }
 // image returns the path of the image to boot, built first if the target is a package.
 func (f *runFlags) image(ctx context.Context, c *call) (path string, info *image.Info, err error) {
 	fi, err := os.Stat(f.target)
+	first, _, _ := strings.Cut(f.target, "/")
 	switch {
 	case f.isISO():
 		tmp, err := c.folder()
@@ -271,7 +271,7 @@ func (f *runFlags) image(ctx context.Context, c *call) (path string, info *image
 	case err == nil && fi.Mode().IsRegular() && filepath.Ext(f.target) != ".go":
 		info, err = inspectImage(f.target)
 		return f.target, info, err
-	case err == nil && fi.IsDir() && !build.IsLocalImport(f.target) && !filepath.IsAbs(f.target):
+	case err == nil && fi.IsDir() && first != "." && first != ".." && !filepath.IsAbs(f.target):
 		// It may be meant all the same: the module can have a package of that path.
 		f.build.Folder = "./" + filepath.ToSlash(f.target)
 	case errors.Is(err, fs.ErrNotExist) && filepath.Ext(f.target) == ".elf":

@@ -61,13 +61,12 @@ func Delve(ctx context.Context) Finding {
 	return Found("%s, %s", version, path)
 }
 
-var number = regexp.MustCompile(`[0-9]+(\.[0-9]+)+`)
-
 // Version returns the version that a program says it has. Context: host.
 func Version(ctx context.Context, path, flag string) (string, error) {
 	out, err := exec.CommandContext(ctx, path, flag).Output()
 	// In brackets stands that of a package: "GNU gdb (Debian 13.1-3) 13.1".
 	text := regexp.MustCompile(`\([^)]*\)`).ReplaceAllString(string(out), "")
+	number := regexp.MustCompile(`[0-9]+(\.[0-9]+)+`)
 	if v := number.FindString(text); err == nil && v != "" {
 		return v, nil
 	}

@@ -30,11 +30,9 @@ func begins(output []byte, line string) bool {
 	return bytes.HasPrefix(output, []byte(line)) || bytes.Contains(output, []byte("\n"+line))
 }
 
-// covered is what the testing package says of coverage.
-var covered = regexp.MustCompile(`(?m)^coverage: [^\n]*$`)
-
 // coverage returns what the test binary has said of coverage, for the line of its package.
 func coverage(output []byte) string {
+	covered := regexp.MustCompile(`(?m)^coverage: [^\n]*$`) // what the testing package says
 	if m := covered.FindAll(output, -1); len(m) > 0 {
 		return "\t" + string(m[len(m)-1])
 	}

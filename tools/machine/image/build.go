@@ -16,7 +16,6 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 )
 
@@ -385,9 +384,6 @@ func goSaid(msg []byte, err error) string {
 	}
 }
 
-// majorVersion is the last element of a versioned module's path.
-var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
-
 // DefaultOutput returns the name of the image of a main package: the last
 // element of its import path that is not a major version, with ".elf". For a
 // package given as a Go file it is the name of the file.
@@ -395,8 +391,10 @@ func DefaultOutput(importPath, arg string) string {
 	base := path.Base(importPath)
 	if importPath == "command-line-arguments" {
 		base = strings.TrimSuffix(filepath.Base(arg), ".go")
-	} else if dir := path.Dir(importPath); majorVersion.MatchString(base) && dir != "." {
-		base = path.Base(dir)
+	} else if v, ok := strings.CutPrefix(base, "v"); ok && v != "" && strings.Trim(v, "0123456789") == "" {
+		if dir := path.Dir(importPath); dir != "." {
+			base = path.Base(dir)
+		}
 	}
 	return base + ".elf"
 }

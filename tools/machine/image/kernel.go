@@ -313,13 +313,11 @@ func moduleVersion() string {
 	return m.Version
 }
 
-var moduleLine = regexp.MustCompile(`(?m)^module\s+"?` + regexp.QuoteMeta(modulePath) +
-	`"?\s*(//.*)?$`)
-
 // isModule reports whether dir is the folder of our module.
 func isModule(dir string) bool {
 	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	return err == nil && moduleLine.Match(mod)
+	line := `(?m)^module\s+"?` + regexp.QuoteMeta(modulePath) + `"?\s*(//.*)?$`
+	return err == nil && regexp.MustCompile(line).Match(mod)
 }
 
 // getenv returns a variable of the go command's environment.

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"strings"
+	"sync"
 
 	"golang.org/x/arch/x86/x86asm"
 )
@@ -17,7 +18,7 @@ const (
 )
 
 // writes are these bits, by instruction.
-var writes = func() []uint8 {
+var writes = sync.OnceValue(func() []uint8 {
 	names := make(map[string]uint8)
 	for bits, list := range map[uint8]string{
 		writesNothing: `NOP CMP TEST BT UD2 INT PAUSE UCOMISD UCOMISS COMISD COMISS PTEST PREFETCHNTA PREFETCHT0
@@ -41,7 +42,7 @@ var writes = func() []uint8 {
 		all = append(all, names[op.String()])
 	}
 	return all
-}()
+})
 
 // Arguments are the registers in which a function gets its arguments and leaves its results.
 var Arguments = [...]int{0, 3, 1, 7, 6, 8, 9, 10, 11}
@@ -51,7 +52,7 @@ const FloatArguments = 15
 
 // step does what an instruction leaves in registers and words of the frame.
 func (f *Function) step(s *State, in *Inst) {
-	kind, dst, src := writes[in.Op], in.Args[0], in.Args[1]
+	kind, dst, src := writes()[in.Op], in.Args[0], in.Args[1]
 	none := [2]Content{}
 	switch {
 	case in.Op == 0: // it may write any register, and any word of the frame
