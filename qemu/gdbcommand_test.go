@@ -34,7 +34,7 @@ func TestGDBCommand(t *testing.T) {
 		{"early.in-irq", "", "kernel/fault.RaiseInterrupt", []string{`irq .*<- RSP`, `(?m)^boot +0x[0-9a-f]+ +32768 +[1-9]\d* +\d+$`}},
 		{"early.leaf", "", "boot.long", []string{`boot .*<- RSP`}},
 		{"go.syscall-bug", "", "runtime.goexit", []string{`kernel .*<- RSP`, `\d running +is running \(started as \S+golab.syscallBugA\)`,
-			`1 waiting +waits: .* \(started as runtime.main\)`}},
+			`1 (waiting +waits: .*|runnable +goes on in runtime.block) \(started as runtime.main\)`}},
 		{"go.panic", "runtime.exit", "runtime.systemstack", []string{`g0.m0 .*<- RSP`}},
 	} {
 		t.Run(tt.kind, func(t *testing.T) {

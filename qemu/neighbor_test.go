@@ -118,8 +118,13 @@ func checkFrame(t *testing.T, p gopacket.Packet) {
 	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, all...); err != nil {
 		t.Fatalf("%x: %v", p.Data(), err)
 	}
-	if !bytes.Equal(b.Bytes(), p.Data()) {
-		t.Fatalf("the machine sends\n%x, gopacket\n%x", p.Data(), b.Bytes())
+	want := b.Bytes()
+	if udp, _ := p.Layer(layers.LayerTypeUDP).(*layers.UDP); udp != nil && udp.Checksum == 0 {
+		// A sum of 0 is sent as all ones (RFC 768), which gopacket does not do.
+		copy(want[len(want)-len(udp.Payload)-2:], "\xff\xff")
+	}
+	if !bytes.Equal(want, p.Data()) {
+		t.Fatalf("the machine sends\n%x, gopacket\n%x", p.Data(), want)
 	}
 }
 

@@ -20,8 +20,8 @@ import (
 var ErrMonitor = errors.New("QEMU monitor")
 
 // commandTimeout is how long a command may take. The monitor answers at once
-// unless the host is badly overloaded or QEMU hangs.
-const commandTimeout = 20 * time.Second
+// unless the host is badly overloaded, as by other tests, or QEMU hangs.
+const commandTimeout = time.Minute
 
 // qmpMessage is any message from the monitor.
 type qmpMessage struct {

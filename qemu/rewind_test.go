@@ -49,12 +49,18 @@ func reversed(t *testing.T, path string) (address string, said io.Reader, wait f
 func TestReverseHalt(t *testing.T) {
 	t.Parallel()
 	path := recordObserved(t)
-	address, _, wait := reversed(t, path)
+	address, said, wait := reversed(t, path)
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
+	fatalf := func(format string, args ...any) {
+		t.Helper()
+		conn.Close() // zf ends then, and has said all
+		text, _ := io.ReadAll(said)
+		t.Fatalf(format+"; zf says %q", append(args, text)...)
+	}
 	r := bufio.NewReader(conn)
 	tell := func(packet, behind string) {
 		sum := byte(0)
@@ -65,11 +71,11 @@ func TestReverseHalt(t *testing.T) {
 	}
 	hear := func() string {
 		if _, err := r.ReadString('$'); err != nil {
-			t.Fatal(err)
+			fatalf("hear: %v", err)
 		}
 		text, err := r.ReadString('#')
 		if err != nil {
-			t.Fatal(err)
+			fatalf("hear: %v", err)
 		}
 		return strings.TrimSuffix(text, "#")
 	}
@@ -77,7 +83,7 @@ func TestReverseHalt(t *testing.T) {
 		tell("qRRCmd:"+hexadecimal.EncodeToString([]byte("when")), "")
 		text, err := hexadecimal.DecodeString(hear())
 		if _, serr := fmt.Sscanf(string(text), "Current instruction: %d", &n); err != nil || serr != nil {
-			t.Fatalf("where: %q, %v", text, err)
+			fatalf("where: %q, %v", text, err)
 		}
 		return n
 	}
@@ -86,23 +92,31 @@ func TestReverseHalt(t *testing.T) {
 	begin := when()
 	tell("c", "")
 	if got := hear(); !strings.Contains(got, "replaylog:end") {
-		t.Fatalf("forwards it comes to %s", got)
+		fatalf("forwards it comes to %s", got)
 	}
 	end := when()
+	tell("bc", "")
+	if got := hear(); !strings.Contains(got, "replaylog:begin") || when() != begin {
+		fatalf("back from the end it comes to %s", got)
+	}
+	tell("c", "")
+	if got := hear(); !strings.Contains(got, "replaylog:end") || when() != end {
+		fatalf("forwards again it comes to %s", got)
+	}
 	tell("bc", "\x03")
 	if got := hear(); !strings.HasPrefix(got, "T02") {
-		t.Errorf("^C on the way back: %s", got)
+		fatalf("^C on the way back: %s", got)
 	}
 	if n := when(); n < begin || n >= end {
-		t.Errorf("it is at instruction %d, which is not between %d and %d", n, begin, end)
+		fatalf("it is at instruction %d, which is not between %d and %d", n, begin, end)
 	}
 	tell("c", "\x03") // forwards it may be at a stop already
 	if got := hear(); !strings.HasPrefix(got, "T0") {
-		t.Errorf("^C on the way: %s", got)
+		fatalf("^C on the way: %s", got)
 	}
 	tell("bc", "")
 	if got := hear(); !strings.Contains(got, "replaylog:begin") || when() != begin {
-		t.Errorf("without it, it comes to %s", got)
+		fatalf("without it, it comes to %s", got)
 	}
 	busy, err := exec.Command(zfCommand(t), "replay", "-gdb", address, "-reverse", path).CombinedOutput()
 	if exitCode(t, err) != 3 || !strings.Contains(string(busy), "another program has that port: take another one, or 127.0.0.1:0") {

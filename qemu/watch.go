@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// How long a guest may take is counted without the time that its threads were ready to run and
-// the host ran others: on a busy host a guest stands still for seconds, and its answer is to
+// How long a guest may take is counted without the time that one of its threads was ready to run
+// and the host ran others: on a busy host a guest stands still for seconds, and its answer is to
 // come whole there, too.
 const (
 	// nmiQuiet is how long the guest must have been silent after an answer to
@@ -101,8 +101,9 @@ func (vm *VM) watch() {
 // awaitAnswer waits until the guest has said what it has to say to an NMI.
 func (vm *VM) awaitAnswer() {
 	last := vm.lastByte.Load()
-	began, denied := time.Now(), vm.denied()
-	var ran, quiet, owed time.Duration // owed was denied and is not taken off yet
+	began, waits := time.Now(), vm.denied()
+	var ran, quiet time.Duration
+	owed := map[string]time.Duration{} // by thread: was denied and is not taken off yet
 	answered := false
 	tick := time.NewTicker(nmiQuiet / 5)
 	defer tick.Stop()
@@ -112,11 +113,17 @@ func (vm *VM) awaitAnswer() {
 			return
 		case <-tick.C:
 		}
-		now, sum := time.Now(), vm.denied()
-		step := now.Sub(before)
-		owed += sum - denied
-		off := min(owed, step)
-		before, denied, owed = now, sum, owed-off
+		now, sums := time.Now(), vm.denied()
+		step, off := now.Sub(before), time.Duration(0)
+		// Of the thread that waited longest: more CPUs that are busy than the host has wait, in
+		// sum, all the time.
+		for thread, sum := range sums {
+			owed[thread] += sum - waits[thread]
+			mine := min(owed[thread], step)
+			owed[thread] -= mine
+			off = max(off, mine)
+		}
+		before, waits = now, sums
 		ran, quiet = ran+step-off, quiet+step-off
 		if at := vm.lastByte.Load(); at != last {
 			last, quiet, answered = at, 0, true
@@ -130,16 +137,17 @@ func (vm *VM) awaitAnswer() {
 	}
 }
 
-// denied returns how long QEMU's threads have been ready to run and the host has run others, in
-// all: the second number of /proc/PID/task/TID/schedstat (Linux, Documentation/scheduler/
-// sched-stats.rst). It is 0 where the host does not say.
-func (vm *VM) denied() (all time.Duration) {
+// denied returns how long each of QEMU's threads has been ready to run and the host has run others:
+// the second number of /proc/PID/task/TID/schedstat (Linux, Documentation/scheduler/
+// sched-stats.rst). It is empty where the host does not say.
+func (vm *VM) denied() map[string]time.Duration {
 	names, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", vm.monitor.pid.Load()))
+	all := map[string]time.Duration{}
 	for _, name := range names {
 		text, _ := os.ReadFile(name)
 		var ran, waited int64
 		if n, _ := fmt.Sscan(string(text), &ran, &waited); n == 2 {
-			all += time.Duration(waited)
+			all[name] = time.Duration(waited)
 		}
 	}
 	return all

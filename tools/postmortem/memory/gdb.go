@@ -25,8 +25,8 @@ var ErrStub = errors.New("gdb stub")
 // ErrEnded is wrapped by the error of a stub whose machine has ended.
 var ErrEnded = errors.New("the machine has ended")
 
-// stubTimeout is how long a stub may take for an answer.
-const stubTimeout = 20 * time.Second
+// stubTimeout is how long a stub may take for an answer, which takes no time but on a busy host.
+const stubTimeout = time.Minute
 
 // mostPacket is the longest packet that is taken, in bytes.
 const mostPacket = 1 << 20
