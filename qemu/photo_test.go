@@ -66,7 +66,7 @@ func TestPhotos(t *testing.T) {
 	t.Parallel()
 	path, _ := lab(t, image.AllLoaders)
 	all := screens(t, path)
-	for _, n := range []int{3, 15} { // of each screen
+	for _, n := range []int{3, 8} { // of each screen
 		t.Run(fmt.Sprint(4*n), func(t *testing.T) {
 			var mu sync.Mutex
 			var wg sync.WaitGroup

@@ -8,6 +8,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -177,12 +178,14 @@ func TestRecordNoInput(t *testing.T) {
 	}
 }
 
-// TestManyReplays: 50 recordings of programs that do something else each time, every second one on
+var replays = flag.Int("replays", 20, "how many recordings TestManyReplays makes")
+
+// TestManyReplays: recordings of programs that do something else each time, every second one on
 // a busy host.
 func TestManyReplays(t *testing.T) {
 	t.Parallel()
 	elf := program(t, "replayed")
-	for i := range 50 {
+	for i := range *replays {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			t.Parallel()
 			if i%2 == 1 {

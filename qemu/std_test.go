@@ -13,7 +13,7 @@ func TestStandardPackages(t *testing.T) {
 	for _, pkg := range []string{
 		"archive/tar", "bufio", "bytes", "compress/flate", "container/heap", "container/list", "context", "crypto/aes",
 		"crypto/sha256", "encoding/binary", "encoding/gob", "encoding/json", "errors", "fmt", "hash/crc32", "html/template",
-		"image/png", "io/fs", "log/slog", "maps", "math", "math/big", "net/netip", "reflect", "regexp", "slices", "sort",
+		"image/png", "io/fs", "log/slog", "maps", "math", "net/netip", "reflect", "regexp", "slices", "sort",
 		"strconv", "strings", "sync/atomic", "text/tabwriter", "text/template", "unicode/utf8",
 	} {
 		t.Run(pkg, func(t *testing.T) {

@@ -34,7 +34,7 @@ func (b *bench) callers() error {
 			err := errors.New("callers: the calls did not come to their end")
 			through(func() {
 				var times float64
-				if times, err = callersBelow(top); err == nil {
+				if times, err = b.callersBelow(top); err == nil {
 					b.add("callers."+name, times)
 				}
 			})
@@ -50,7 +50,7 @@ func (b *bench) callers() error {
 // callersBelow takes the stack that it is called on, whose outermost frames are at top.
 //
 //go:noinline
-func callersBelow(top uintptr) (times float64, err error) {
+func (b *bench) callersBelow(top uintptr) (times float64, err error) {
 	fp := arch.FramePointer()
 	p := &tracer.Capture{Records: make([]tracer.Record, callersDepth)}
 	p.Set(&tracer.Stack{Lo: fp, Hi: top}, 1, 1<<47) // where this program's text is is not the point
@@ -75,7 +75,7 @@ func callersBelow(top uintptr) (times float64, err error) {
 			same)
 	}
 	const each = 100 // as many more captures, so that the two windows are of a size
-	times = each * faster(
+	times = each * b.faster(
 		func(n int) {
 			for range n {
 				sink += uintptr(runtime.Callers(2, pcs))

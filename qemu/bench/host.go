@@ -30,8 +30,12 @@ type side func(n int)
 // median. The pairs are taken in groups with pauses between them: who has slept gets a
 // whole slice of time next, and what a neighbour does for a while is in some groups only.
 // Where the hundred are not of one length, there have been too few, and more are taken.
-func faster(a, b side, n int) float64 {
-	const rounds, groups, inGroup, best, differ = 6, 200, 25, 100, 1.02
+func (bench *bench) faster(a, b side, n int) float64 {
+	const inGroup, best, differ = 25, 100, 1.02
+	rounds, groups := 6, 200
+	if bench.short {
+		rounds, groups = 1, 8
+	}
 	// A pair is a window of one side between two of the other.
 	type pair struct{ ratio, total float64 }
 	timed := func(s side) float64 {
@@ -162,8 +166,8 @@ func (b *bench) captures() error {
 			}
 			sink += fp
 		}
-		b.add(fmt.Sprint("capture.", n), faster(walk, chase, each))
-		b.add(fmt.Sprint("again.", n), faster(same, chase, each))
+		b.add(fmt.Sprint("capture.", n), b.faster(walk, chase, each))
+		b.add(fmt.Sprint("again.", n), b.faster(same, chase, each))
 		if walked.N != n || again.N != n || changed {
 			return fmt.Errorf("captures: after the measurement %d and %d records of %d, changed %v",
 				walked.N, again.N, n, changed)
@@ -182,7 +186,7 @@ func (b *bench) scans() error {
 	memory := make([]uintptr, words)
 	lo := uintptr(unsafe.Pointer(&memory[0]))
 	hi := lo + words*8
-	b.add("paint", faster(
+	b.add("paint", b.faster(
 		func(times int) {
 			for range times {
 				clear(memory)
@@ -199,7 +203,7 @@ func (b *bench) scans() error {
 	if u := tracer.HighWater(lo, hi); u != 8 || plainScan(memory) != words-1 {
 		return fmt.Errorf("scans: a mark of %d bytes; want 8, as the loop in Go has it", u)
 	}
-	b.add("scan", faster(
+	b.add("scan", b.faster(
 		func(times int) {
 			for range times {
 				sink += uintptr(plainScan(memory))
@@ -266,13 +270,13 @@ func (b *bench) depots() error {
 			}
 			sink += fp
 		}
-		b.add(fmt.Sprint("known.", n), faster(into, walk, each))
+		b.add(fmt.Sprint("known.", n), b.faster(into, walk, each))
 		if wrong || want == 0 || p.N() != n {
 			return fmt.Errorf("a known stack of %d frames was not found", n)
 		}
 		if n == 32 { // longer ones are always compared
 			d.TrustHash = true
-			b.add("hash.32", faster(into, walk, each))
+			b.add("hash.32", b.faster(into, walk, each))
 		}
 		runtime.KeepAlive(c)
 		runtime.KeepAlive(memory)

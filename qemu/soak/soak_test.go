@@ -54,13 +54,13 @@ func TestSoak(t *testing.T) {
 		{"q35", "", 48, 1, 1, 5 * time.Second},
 		{"q35", "max", 48, 1, 2, 3 * time.Second},
 		{"microvm", "", 48, 1, 3, 3 * time.Second},
-		{"q35", "", 48, 1, 11, time.Minute},
-		{"q35", "", 48, 1, 12, time.Minute},
-		{"q35", "max", 48, 1, 13, time.Minute},
-		{"microvm", "", 48, 1, 14, time.Minute},
+		{"q35", "", 48, 1, 11, 20 * time.Second},
+		{"q35", "", 48, 1, 12, 20 * time.Second},
+		{"q35", "max", 48, 1, 13, 20 * time.Second},
+		{"microvm", "", 48, 1, 14, 20 * time.Second},
 		{"q35", "", 48, 2, 4, 3 * time.Second},
 		{"microvm", "", 48, 4, 5, 3 * time.Second},
-		{"q35", "", 64, 8, 15, time.Minute},
+		{"q35", "", 64, 8, 15, 20 * time.Second},
 	} {
 		name := fmt.Sprintf("%s%s-%v-%d", p.machine, p.cpu, p.duration, p.seed)
 		if p.cpus > 1 {

@@ -24,15 +24,16 @@ Flags:
 
 `
 
-// raced are the tests that run with the race detector: those of packages that start goroutines, but
-// where they are long.
+// raced are the tests that run with the race detector: those of packages that start goroutines, and
+// only those that do where the others are long.
 var raced = [][]string{
 	{"-run=Concurrent|AtOnce|Example", "./tools/symbol"},
+	{"-run=AtOnce|Idle|Follow|Late|Live", "./tools/format/trace"},
 	{"./tools/symbol/argument", "./qemu/await", "./tools/symbol/buildid", "./tools/symbol/debuginfod", "./tools/machine/doctor",
 		"./tools/symbol/dwarf", "./tools/format/eventstream",
 		"./tools/format/foreign", "./tools/machine/gotest", "./tools/postmortem/heap", "./tools/format/input", "./tools/postmortem/locks",
 		"./qemu/lossy", "./tools/symbol/mapfile", "./tools/receive",
-		"./tools/format/source", "./tools/format/terminal", "./tools/format/trace", "./tools/postmortem/why"},
+		"./tools/format/source", "./tools/format/terminal", "./tools/postmortem/why"},
 }
 
 func main() {

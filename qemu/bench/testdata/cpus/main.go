@@ -26,7 +26,7 @@ var sums [workers]int
 
 func compute(worker int) {
 	sum := 0
-	for i := range 20_000_000 {
+	for i := range 8_000_000 {
 		sum += i * worker
 	}
 	sums[worker] = sum
