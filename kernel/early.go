@@ -121,8 +121,6 @@ func early() {
 	if earlyHook != nil {
 		earlyHook()
 		fault.CheckStacks()
-	} else if crash, ok := option.Value("crash"); ok {
-		option.Ignored("crash", crash, "this program is not the crash lab (kernel/crashlab)")
 	}
 
 	if parts.Monitor {

@@ -157,6 +157,8 @@ func TestStackLimit(t *testing.T) {
 		{"record=fds depot=0", "", "record=fds is ignored: it needs a stack depot"},
 		{"record=", "", "record= is ignored: want pages"},
 		{"trace=tekst", "", "trace=tekst is ignored: want text, markup or compact\r\n"},
+		{"crash.sead=5", "", "crash.sead= is no option of this kernel; crash.seed= is (zf help kernel)\r\n"},
+		{"crash=go.sleep crash.stage=10", "", "crash.stage=10 is ignored: want 1, 2 or 3\r\n"},
 		{"watchdgo=5 env.X=1", "", "watchdgo= is no option of this kernel; watchdog= is (zf help kernel)\r\n"},
 	} {
 		res, serial, err := boot(t, Config{Kernel: path}, tt.cmdline)

@@ -101,6 +101,7 @@ func TestFewerCPUs(t *testing.T) {
 	}{
 		{128, "cpus=3", `^cpus    3 of 64 by ACPI$`, 3},
 		{128, "cpus=1", `^cpus    1 of 64 by ACPI$`, 1},
+		{128, "cpus=0", `^cpus=0 is ignored: want a number of CPUs from 1 to 64$`, 64},
 		{18, "", `^cpus    \d+ of 64 by ACPI; there is not enough RAM behind the image for the stacks of more \(QEMU: -m\)$`, 40},
 	} {
 		t.Run(fmt.Sprint(c.memory, c.line), func(t *testing.T) {

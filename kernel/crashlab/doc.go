@@ -9,6 +9,7 @@
 // In the order of reading:
 //
 //	main.go         the table of kinds, and the choice; those of goroutines alone are in golab/
+//	options.go      the options crash= and crash.*
 //	faults.go       panics of compiled Go, and faults
 //	stacks.go       damaged stacks: overflows, broken chains
 //	random.go       random stacks, walked

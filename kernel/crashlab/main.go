@@ -155,6 +155,10 @@ func listKinds(kind []byte) {
 	for i := range golab.Crashes {
 		row("", golab.Crashes[i].Kind, golab.Crashes[i].Help)
 	}
+	console.String("the options are\n")
+	for i := range options {
+		row(options[i].Name, "=", options[i].Help)
+	}
 }
 
 // wanted returns the kind of the option crash=. If the previous boot died and there is the option

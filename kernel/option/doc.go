@@ -1,5 +1,5 @@
-// Package option reads the kernel command line: it has one table of all options, and functions that
-// read a value as its row says.
+// Package option reads the kernel command line: it has one table of all options, to which a program
+// can add some of its own, and functions that read a value as its row says.
 //
 //	option.go   the table's type, and the value of an option: text, a word, a number
 //	table.go    the options

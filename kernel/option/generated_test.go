@@ -11,19 +11,19 @@ import (
 var update = flag.Bool("update", false, "write the files that are made of the table")
 
 // value returns the text after the "=".
-func (r *row) value() string {
-	if len(r.words) > 0 {
-		return strings.Join(r.words, "|")
+func (r *Row) value() string {
+	if len(r.Words) > 0 {
+		return strings.Join(r.Words, "|")
 	}
-	return r.argument
+	return r.Argument
 }
 
 // syntax returns the option in the form in which it is written.
-func (r *row) syntax() string {
-	if strings.HasSuffix(r.name, ".") {
-		return r.name + r.argument
+func (r *Row) syntax() string {
+	if strings.HasSuffix(r.Name, ".") {
+		return r.Name + r.Argument
 	}
-	return r.name + "=" + r.value()
+	return r.Name + "=" + r.value()
 }
 
 // help returns the text of `zf help kernel`, in the form of a command's flags.
@@ -40,9 +40,9 @@ its text says otherwise. The words after -- are the program's arguments.
 	for i := range table {
 		r := &table[i]
 		b.WriteString("  " + r.syntax() + "\n")
-		text := r.help
-		if r.usual != "" {
-			text += " (default " + r.usual + ")"
+		text := r.Help
+		if r.Usual != "" {
+			text += " (default " + r.Usual + ")"
 		}
 		if r.needs != nil {
 			text += " (part " + r.needs.name + ")"
@@ -66,7 +66,7 @@ func chapter() string {
 	b.WriteString("| option | default | meaning |\n|---|---|---|\n")
 	for i := range table {
 		r := &table[i]
-		cells := []string{"`" + r.syntax() + "`", r.usual, r.help}
+		cells := []string{"`" + r.syntax() + "`", r.Usual, r.Help}
 		if r.needs != nil {
 			cells[2] += " (part " + r.needs.name + ")"
 		}
@@ -86,7 +86,7 @@ func needed() string {
 		b.WriteString(p.name)
 		for i := range table {
 			if table[i].needs == p {
-				b.WriteString(" " + table[i].name)
+				b.WriteString(" " + table[i].Name)
 			}
 		}
 		b.WriteByte('\n')
@@ -124,12 +124,12 @@ func TestTable(t *testing.T) {
 	var names []string
 	for i := range table {
 		r := &table[i]
-		if r.name == "" || r.help == "" || len(r.name) > maxName || slices.Contains(names, r.name) {
-			t.Errorf("row %d, %q: no name or help, a long name, or one that is there twice", i, r.name)
+		if r.Name == "" || r.Help == "" || len(r.Name) > maxName || slices.Contains(names, r.Name) {
+			t.Errorf("row %d, %q: no name or help, a long name, or one that is there twice", i, r.Name)
 		}
-		names = append(names, r.name)
-		if len(r.words) == 0 && r.argument == "" || len(r.words) > 0 && (r.argument != "" || r.want != "") || r.max > 0 && r.want == "" {
-			t.Errorf("%s: want words, or an argument; for a number what is wanted", r.name)
+		names = append(names, r.Name)
+		if len(r.Words) == 0 && r.Argument == "" || len(r.Words) > 0 && (r.Argument != "" || r.Want != "") || r.Max > 0 && r.Want == "" {
+			t.Errorf("%s: want words, or an argument; for a number what is wanted", r.Name)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func TestNearest(t *testing.T) {
 	} {
 		got := ""
 		if r := nearest([]byte(name)); r != nil {
-			got = r.name
+			got = r.Name
 		}
 		if got != want {
 			t.Errorf("the nearest name of %q is %q; want %q", name, got, want)
@@ -156,7 +156,7 @@ func TestNearest(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]bool{
-		"tty": true, "env.home": true, "crash.then": true, "env": false, "crash.": false, "tt": false,
+		"tty": true, "env.home": true, "watch.panic": true, "env": false, "watch.": false, "tt": false,
 	} {
 		if got := rowOf([]byte(name)) != nil; got != want {
 			t.Errorf("rowOf(%s) finds a row: %v; want %v", name, got, want)

@@ -3,22 +3,39 @@ package option
 //go:generate go test -run TestGenerated -update
 
 import (
-	"unsafe"
+	"unsafe" // for linkname too
 
 	"github.com/zeroframe/zeroframe/kernel/ascii"
 	"github.com/zeroframe/zeroframe/kernel/console"
 )
 
-// A row is an option. Its value is one of words, or a number up to max, or is read by its user.
-type row struct {
-	name     string // with a dot at its end: all names that begin like that
-	argument string // what follows the "="; made of the words, if there are any
-	usual    string // the effect without the option; "" is nothing
-	help     string
-	words    []string
-	max      uint64
-	want     string // printed for a wrong value; made of the words, if there are any
+// A Row is an option. Its value is one of Words, or a number up to Max, or is read by its user.
+type Row struct {
+	Name     string // with a dot at its end: all names that begin like that
+	Argument string // what follows the "="; made of the words, if there are any
+	Usual    string // the effect without the option; "" is nothing
+	Help     string
+	Words    []string
+	Min, Max uint64 // of a number
+	Want     string // printed for a wrong value; made of the words, if there are any
 	needs    *part  // without it, the option does nothing
+}
+
+// program is the table of the program's own options. A program sets it in the source, like the
+// early hook (see crashlab). Never written.
+//
+//go:linkname program
+var program []Row
+
+// rows is the number of rows of table and program.
+func rows() int { return len(table) + len(program) }
+
+// at returns row i of table and then of program.
+func at(i int) *Row {
+	if i < len(table) {
+		return &table[i]
+	}
+	return &program[i-len(table)]
 }
 
 // lineLo and lineLen are the address and the length of the command line. Set once at boot.
@@ -57,7 +74,7 @@ func Word(name string) (i int, ok bool) {
 		return 0, false
 	}
 	r := find(name)
-	for i, w := range r.words {
+	for i, w := range r.Words {
 		if ascii.Same(value, w) {
 			return i, true
 		}
@@ -74,7 +91,7 @@ func Number(name string) (n uint64, ok bool) {
 		return 0, false
 	}
 	r := find(name)
-	if n, ok = ascii.Uint(value); !ok || n > r.max {
+	if n, ok = ascii.Uint(value); !ok || n < r.Min || n > r.Max {
 		r.complain(value)
 		return 0, false
 	}
@@ -82,14 +99,14 @@ func Number(name string) (n uint64, ok bool) {
 }
 
 // complain says that the row does not allow a value.
-func (r *row) complain(value []byte) {
-	begin(r.name, value)
-	console.String(r.want)
-	for i, w := range r.words {
+func (r *Row) complain(value []byte) {
+	begin(r.Name, value)
+	console.String(r.Want)
+	for i, w := range r.Words {
 		switch {
 		case i == 0:
 			console.String("want ")
-		case i < len(r.words)-1:
+		case i < len(r.Words)-1:
 			console.String(", ")
 		default:
 			console.String(" or ")
@@ -114,10 +131,10 @@ func begin(name string, value []byte) {
 }
 
 // find returns the row of a name. There is one, because a test looks up each name in the source.
-func find(name string) *row {
+func find(name string) *Row {
 	i := 0
-	for !ascii.Same(ascii.Bytes(name), table[i].name) {
+	for !ascii.Same(ascii.Bytes(name), at(i).Name) {
 		i++
 	}
-	return &table[i]
+	return at(i)
 }

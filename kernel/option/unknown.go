@@ -33,7 +33,7 @@ func PrintUnknown() {
 		console.String("= is no option of this kernel")
 		if r := nearest(name); r != nil {
 			console.String("; ")
-			console.String(r.name)
+			console.String(r.Name)
 			console.String("= is")
 		}
 		console.String(" (zf help kernel)\n")
@@ -54,23 +54,24 @@ func nameOf(word []byte) []byte {
 }
 
 // rowOf returns the row that has the name, or whose name is a prefix of it; nil: there is none.
-func rowOf(name []byte) *row {
-	for i := range table {
-		n := len(table[i].name)
-		if ascii.Same(name, table[i].name) ||
-			table[i].name[n-1] == '.' && len(name) > n && ascii.Same(name[:n], table[i].name) {
-			return &table[i]
+func rowOf(name []byte) *Row {
+	for i := range rows() {
+		r := at(i)
+		n := len(r.Name)
+		if ascii.Same(name, r.Name) ||
+			r.Name[n-1] == '.' && len(name) > n && ascii.Same(name[:n], r.Name) {
+			return r
 		}
 	}
 	return nil
 }
 
 // nearest returns the row with the most similar name, or nil if none is similar.
-func nearest(name []byte) (near *row) {
+func nearest(name []byte) (near *Row) {
 	best := min(maxDistance, len(name)/2) + 1
-	for i := range table {
-		if d := distance(name, table[i].name); d < best {
-			near, best = &table[i], d
+	for i := range rows() {
+		if d := distance(name, at(i).Name); d < best {
+			near, best = at(i), d
 		}
 	}
 	return near

@@ -104,13 +104,20 @@ func TestDocumentedFlags(t *testing.T) {
 }
 
 // TestDocumentedOptions: each option that the kernel reads by its name is one of its table,
-// of which the chapter and `zf help kernel` are made, and each of the table is read.
+// of which the chapter and `zf help kernel` are made, and each of the table is read. The crash
+// lab's own are in its chapter.
 func TestDocumentedOptions(t *testing.T) {
 	documented := map[string]bool{}
 	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z0-9_.]+)").FindAllStringSubmatch(document(t, "doc/options.md"), -1) {
 		documented[strings.TrimSuffix(m[1], ".")] = true // env.NAME
 		if !strings.Contains(kernelHelp, "\n  "+m[1]) {
 			t.Errorf("zf help kernel does not have the option %s", m[1])
+		}
+	}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(crash[a-z.]*)=").FindAllStringSubmatch(document(t, "doc/crashlab.md"), -1) {
+		documented[m[1]] = true
+		if !strings.Contains(document(t, "kernel/crashlab/options.go"), `{Name: "`+m[1]+`"`) || strings.Contains(kernelHelp, "\n  "+m[1]) {
+			t.Errorf("the option %s is not the crash lab's alone", m[1])
 		}
 	}
 	read := map[string]bool{}
