@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -80,14 +79,5 @@ func TestChoose(t *testing.T) {
 			t.Errorf("there are two rows %s", r.Name)
 		}
 		seen[r.Name] = true
-	}
-}
-
-// TestVariables: a Linux that the user names is taken.
-func TestVariables(t *testing.T) {
-	want := filepath.Join(t.TempDir(), "vmlinuz")
-	t.Setenv(kernelVariable, want)
-	if got, err := linuxKernel(t.Context(), t.TempDir()); got != want || err != nil {
-		t.Errorf("linuxKernel = %s, %v; want %s", got, err, want)
 	}
 }
