@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -109,8 +110,18 @@ func TestSeam(t *testing.T) {
 			t.Errorf("%s %s", path, wrong)
 		}
 	}, func(path string) {
-		if strings.HasSuffix(path, ".s") && !strings.HasPrefix(path, "kernel/crashlab/") {
-			t.Errorf("%s is assembly outside arch/ and boot/", path)
+		if !strings.HasSuffix(path, ".s") || strings.HasPrefix(path, "kernel/crashlab/") {
+			return
+		}
+		text, err := os.ReadFile(filepath.Join("..", path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) { // one of comments lets the compiler accept functions without a body
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
+				t.Errorf("%s is assembly outside arch/ and boot/", path)
+				break
+			}
 		}
 	})
 	if files < 100 {

@@ -3,9 +3,17 @@
 //
 //	import _ "github.com/zeroframe/zeroframe/kernel"
 //
-// The kernel boots, reports, runs the program's early hook (see crashlab), and starts the Go
-// runtime, to which it looks like the Linux that the runtime was built for: package linux answers
-// its system calls. When the program dies, the kernel writes a trace.
+// The functions here are all that a program may call of the kernel; a change of them is in
+// CHANGELOG.md. The packages below may change at any time.
+//
+// The kernel boots, reports, runs the program's early hook, and starts the Go runtime, to which it
+// looks like the Linux that the runtime was built for: package linux answers its system calls. When
+// the program dies, the kernel writes a trace.
+//
+// A program sets its early hook in the source. It runs in early context:
+//
+//	//go:linkname earlyHook github.com/zeroframe/zeroframe/kernel.earlyHook
+//	var earlyHook = func() { ... }
 //
 // The kernel's Go code runs in early and kernel context, without a runtime: no allocation, no write
 // barrier, no map, channel, defer or allocating interface conversion, no call into the runtime
@@ -14,6 +22,7 @@
 //
 // This package is the order of the start, and imports all others:
 //
+//	public.go      what a program may call
 //	early.go       from boot/start_amd64.s: the order in which everything is set up
 //	screen.go      the console: serial port or screen
 //	card.go        the network card, if an option needs it; and the devices of programs

@@ -55,12 +55,8 @@ func startInterrupts() {
 }
 
 // earlyHook is a program's code for early context: it runs when the kernel is up and before the Go
-// runtime would start. A program sets it in the source, because nothing else has run by then:
-//
-//	//go:linkname earlyHook github.com/zeroframe/zeroframe/kernel.earlyHook
-//	var earlyHook = func() { ... }
-//
-// Never written.
+// runtime would start. A program sets it in the source, because nothing else has run by then. Never
+// written.
 //
 //go:linkname earlyHook
 var earlyHook func()

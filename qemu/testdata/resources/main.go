@@ -14,10 +14,10 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/zeroframe/zeroframe/kernel/observe/handle"
+	"github.com/zeroframe/zeroframe/kernel"
 )
 
-var conns = handle.NewKind("conn")
+var conns = kernel.NewHandleKind("conn")
 
 func check(err error) {
 	if err != nil {
@@ -84,14 +84,14 @@ func createTimer() {
 //go:noinline
 func leakConns(n int) {
 	for i := range n {
-		handle.Log(handle.Open, conns, uintptr(1000+i), 100)
+		conns.Open(uintptr(1000+i), 100)
 	}
 }
 
 // leak leaks some of each kind between two snapshots.
 func leak() {
 	leakFDs(1) // what is done once only is done now
-	handle.Dump()
+	kernel.DumpHandles()
 	leakFDs(5)
 	touch(leakMap(64 << 10))
 	leakConns(7)
@@ -102,7 +102,7 @@ func leak() {
 		go leakThread(started)
 		<-started
 	}
-	handle.Dump()
+	kernel.DumpHandles()
 }
 
 //go:noinline
@@ -163,7 +163,7 @@ func deadlock() {
 
 // count opens and closes at random, and says what is open then.
 func count() {
-	handle.Dump()
+	kernel.DumpHandles()
 	r := rand.New(rand.NewPCG(1, 2))
 	open := map[int]bool{}
 	maps := map[uintptr][]byte{}
@@ -210,14 +210,14 @@ func count() {
 		case 7:
 			c := r.IntN(100)
 			if loggedConns[c] {
-				handle.Log(handle.Close, conns, uintptr(c), 0)
+				conns.Close(uintptr(c))
 			} else {
-				handle.Log(handle.Open, conns, uintptr(c), uintptr(c))
+				conns.Open(uintptr(c), uintptr(c))
 			}
 			loggedConns[c] = !loggedConns[c]
 		}
 	}
-	handle.Dump()
+	kernel.DumpHandles()
 	for fd := range open {
 		fmt.Println("open fd", fd)
 	}
@@ -246,12 +246,12 @@ func heap() {
 	for range 3 {
 		runtime.GC()
 	}
-	handle.Dump()
+	kernel.DumpHandles()
 	keep(192)
 	for range 3 {
 		runtime.GC()
 	}
-	handle.Dump()
+	kernel.DumpHandles()
 	records := make([]runtime.MemProfileRecord, 10_000)
 	n, ok := runtime.MemProfile(records, true)
 	if !ok {

@@ -4,8 +4,7 @@ package main
 import (
 	"fmt"
 
-	_ "github.com/zeroframe/zeroframe/kernel"
-	"github.com/zeroframe/zeroframe/kernel/secret"
+	"github.com/zeroframe/zeroframe/kernel"
 )
 
 var global [100]byte
@@ -29,17 +28,17 @@ func fill(b []byte, first, second byte) {
 func main() {
 	large, open := make([]byte, 3*4096+77), make([]byte, 5000)
 	small := make([]byte, 24)
-	secret.Mark(large)
-	secret.Mark(small)
-	secret.Mark(global[3:91])
+	kernel.Secret(large)
+	kernel.Secret(small)
+	kernel.Secret(global[3:91])
 	fill(large, 'S', 'E')
 	fill(small, 'T', 'E')
 	fill(global[3:91], 'V', 'E')
 	fill(open, 'O', 'P')
 	was := make([]byte, 800)
-	secret.Mark(was)
+	kernel.Secret(was)
 	fill(was, 'W', 'A')
-	secret.Forget(was)
+	kernel.Forget(was)
 	fmt.Println("ready to die", len(large), len(small), len(open), len(was), global[0])
 	var p *[2]int
 	p[1] = int(large[0] + small[0] + open[0] + was[0])

@@ -54,6 +54,7 @@ func (s *Snapshot) Stack(id uint32) (frames []Frame, complete bool) {
 // call by which a goroutine reaches it.
 var logFunctions = []string{
 	"github.com/zeroframe/zeroframe/kernel/observe/handle.",
+	"github.com/zeroframe/zeroframe/kernel.HandleKind.",
 	"github.com/zeroframe/zeroframe/arch.Syscall",
 	"github.com/zeroframe/zeroframe/arch/amd64.Syscall",
 }
