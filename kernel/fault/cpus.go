@@ -207,6 +207,18 @@ func TraceCPU(n uint32) {
 	stack.Show(me)
 }
 
+// traceHeld writes a trace of each other CPU that runs a thread, while HoldCPUs makes them stand
+// still. What the idle ones do is known.
+func traceHeld() {
+	me := percpu.This().Number
+	for n := range percpu.Count() {
+		if r := percpu.At(n); n != me && r.State.Now() == percpu.Held && r.Thread != 0 {
+			TraceCPU(n)
+			noteBetween(n)
+		}
+	}
+}
+
 // OfCPU fills d with what another CPU was doing, which stands still, and shows that CPU's stacks
 // until stack.Show is called. It returns false if that is not known. Kernel and early context.
 func (d *Details) OfCPU(n uint32) bool {

@@ -6,6 +6,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/goinfo"
 	"github.com/zeroframe/zeroframe/kernel/image"
+	"github.com/zeroframe/zeroframe/kernel/stack"
+	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -18,7 +20,7 @@ import (
 func (d *Details) fromStopped() uint64 {
 	for i := 0; i < goinfo.NumG(); i++ {
 		g, ok := goinfo.GAt(i)
-		if !ok || g.Running() || !d.FromGoroutine(&g) {
+		if !ok || !d.fromLeft(&g) {
 			continue
 		}
 		d.Reason.Str(": ")
@@ -26,6 +28,55 @@ func (d *Details) fromStopped() uint64 {
 		return g.ID
 	}
 	return 0
+}
+
+// ThreadOf returns the thread that runs a goroutine's Go code, or nil if it is not known. Kernel
+// context.
+func ThreadOf(g *goinfo.G) *thread.Thread {
+	tid, ok := goinfo.ProcID(g.M)
+	if !ok || tid > thread.MaxThreads {
+		return nil
+	}
+	return thread.Get(int32(tid))
+}
+
+// hasCPU reports whether a CPU is at a goroutine's code, so that the trace of that CPU tells where
+// the goroutine is. The runtime calls a goroutine running also while the kernel has its thread
+// wait, for a CPU or for a futex.
+func hasCPU(g *goinfo.G) bool {
+	if !g.Running() {
+		return false
+	}
+	t := ThreadOf(g)
+	return t == nil || t.State == thread.Running && !between[t.On]
+}
+
+// between says of which CPUs the latest trace shows the kernel as it gives them to a thread, whose
+// registers are then still those with which it was left. Under the kernel lock; the panic path
+// takes none.
+var between [arch.MaxCPUs]bool
+
+// noteBetween notes it of a CPU whose trace has just been written, and reports it.
+func noteBetween(cpu uint32) bool {
+	between[cpu] = false
+	for i := range stack.Walker.N {
+		between[cpu] = between[cpu] || stack.Switch.Holds(stack.Walker.Frames[i].Addr)
+	}
+	return between[cpu]
+}
+
+// fromLeft makes the crash start where a goroutine was left, by its thread or with its thread. It
+// returns false if a CPU is at its code.
+func (d *Details) fromLeft(g *goinfo.G) bool {
+	switch {
+	case hasCPU(g):
+		return false
+	case g.Running():
+		d.FromThread(ThreadOf(g))
+		d.Goroutine = g.ID
+		return true
+	}
+	return d.FromGoroutine(g)
 }
 
 // FromGoroutine makes the crash start where a goroutine was left.
@@ -65,9 +116,9 @@ func (d *Details) describeG(g *goinfo.G) {
 	r.byte(']')
 }
 
-// ListGoroutines traces one goroutine of each [Group], without the one that runs and without number
-// skip. As in Go's own traceback, goroutines that only the runtime started are left out unless all
-// is set. It may follow a fatal trace or another one.
+// ListGoroutines traces one goroutine of each [Group], without those that a CPU is at and without
+// number skip. As in Go's own traceback, goroutines that only the runtime started are left out
+// unless all is set. It may follow a fatal trace or another one.
 func ListGoroutines(skip uint64, all bool) {
 	writeCrashLog() // of a crash, so that there is a log if a goroutine's trace faults
 	if !goinfo.Known() {

@@ -39,15 +39,15 @@ var groups [maxGroups]Group
 var grouped Details
 
 // GroupGoroutines sorts the living goroutines into groups, the longest waiting first. It leaves out
-// number skip, and the runtime's own goroutines unless all is set. With running, a goroutine that
-// runs is a group of its own before the others; else it is left out. left is the number of
+// number skip, and the runtime's own goroutines unless all is set. A goroutine that runs is a group of
+// its own before the others; without running, it is left out if a CPU is at its code. left is the number of
 // goroutines that did not fit, hidden the number of the runtime's own. The result is valid until
 // the next call. Kernel context.
 func GroupGoroutines(skip uint64, all, running bool) (found []Group, left, hidden uint64) {
 	n := 0
 	for i := 0; i < goinfo.NumG(); i++ {
 		g, ok := goinfo.GAt(i)
-		if !ok || g.Dead() || g.Running() && !running || g.ID == skip {
+		if !ok || g.Dead() || !running && hasCPU(&g) || g.ID == skip {
 			continue
 		}
 		if !all && SystemGoroutine(&g) {
@@ -194,7 +194,7 @@ func (p *Group) trace() {
 	}
 }
 
-// TraceGoroutine writes a trace of a goroutine that does not run. After a fatal trace it does so on
+// TraceGoroutine writes a trace of a goroutine that no CPU is at. After a fatal trace it does so on
 // that trace's stage, and then puts the crash back there, because the monitor asks about it.
 func TraceGoroutine(g *goinfo.G) {
 	one := Group{N: 1, Since: since(g)}
@@ -210,7 +210,7 @@ func traceGoroutine(g *goinfo.G, of *Group) {
 	} else {
 		NextStage(tracer.KindTrace)
 	}
-	if d.FromGoroutine(g) {
+	if d.fromLeft(g) {
 		of.describe(&d.Reason, g)
 		WriteTrace()
 	}

@@ -163,11 +163,9 @@ func (d *Details) fromProgram() bool {
 			continue
 		}
 		if g.Running() {
-			if tid, ok := goinfo.ProcID(g.M); ok && tid <= thread.MaxThreads {
-				if t := thread.Get(int32(tid)); t != nil {
-					d.FromThread(t)
-					return true
-				}
+			if t := ThreadOf(&g); t != nil {
+				d.FromThread(t)
+				return true
 			}
 		} else if d.FromGoroutine(&g) {
 			d.Reason.Str(": ")

@@ -163,8 +163,16 @@ func traceAndResume(kind tracer.TraceKind, f *arch.TrapFrame, reason string) {
 	WriteTrace()
 	LeaveStages()
 	if kind == tracer.KindNMI && stack.Running {
+		skip := d.Goroutine
+		if noteBetween(d.cpu) {
+			skip = 0
+		}
 		hold := HoldCPUs() // so that the goroutines' states are of one moment
-		ListGoroutines(d.Goroutine, false)
+		if hold {
+			traceHeld()
+		}
+		ListGoroutines(skip, false)
+		between = [arch.MaxCPUs]bool{}
 		if hold {
 			ReleaseCPUs()
 		}

@@ -278,8 +278,9 @@ func inVariables(a uintptr) bool {
 	return false
 }
 
-// endGoroutines ends the list of all goroutines: it says how many there are, and how many of them
-// run, without the runtime's own. If it got fewer traces, the host knows that some are missing.
+// endGoroutines ends the list of all goroutines: it says how many there are, and at how many of
+// them a CPU is, without the runtime's own. If it got fewer traces, the host knows that some are
+// missing.
 func endGoroutines() {
 	all, running := uint64(0), uint64(0)
 	for i := 0; i < goinfo.NumG(); i++ {
@@ -288,7 +289,7 @@ func endGoroutines() {
 			continue
 		}
 		all++
-		if g.Running() {
+		if hasCPU(&g) {
 			running++
 		}
 	}

@@ -81,9 +81,8 @@ func lineOfGroup(p *fault.Group, g *goinfo.G) {
 	case here:
 		looked = fault.Stop
 	case g.Running():
-		tid, found := goinfo.ProcID(g.M)
-		t := thread.Get(int32(tid))
-		if ok = found && t != nil && tid <= thread.MaxThreads; ok {
+		t := fault.ThreadOf(g)
+		if ok = t != nil; ok {
 			looked = fault.Details{}
 			looked.FromThread(t)
 		}
@@ -222,11 +221,9 @@ func runGoroutine(args []byte) {
 			fault.TraceGoroutine(&g)
 			return
 		}
-		if tid, ok := goinfo.ProcID(g.M); ok && tid <= thread.MaxThreads {
-			if t := thread.Get(int32(tid)); t != nil {
-				traceThread(t)
-				return
-			}
+		if t := fault.ThreadOf(&g); t != nil {
+			traceThread(t)
+			return
 		}
 	}
 	console.String("there is no such goroutine\n")

@@ -48,7 +48,7 @@ type CodeRange struct{ Lo, Hi uintptr }
 func (r *CodeRange) Holds(pc uintptr) bool { return pc-r.Lo < r.Hi-r.Lo }
 
 // Functions about which more must be known. Set once at boot.
-var morestack, execute, gogo, RuntimeWriter CodeRange
+var morestack, execute, gogo, RuntimeWriter, Switch CodeRange // Switch gives a CPU to a thread
 
 // kernelText is the kernel's code. Set once at boot.
 var kernelText CodeRange
@@ -111,18 +111,7 @@ func FindMarks() {
 				n++
 			}
 		}
-		switch {
-		case ascii.Same(name, "runtime.goexit"):
-			Goexit = f.Entry()
-		case ascii.Same(name, "runtime.morestack"):
-			morestack = CodeRange{f.Entry(), f.End()}
-		case ascii.Same(name, "runtime.execute"):
-			execute = CodeRange{f.Entry(), f.End()}
-		case ascii.Same(name, "gogo"):
-			gogo = CodeRange{f.Entry(), f.End()}
-		case ascii.Same(name, "runtime.write1"):
-			RuntimeWriter = CodeRange{f.Entry(), f.End()}
-		}
+		noteFunc(name, &f)
 	}
 	if !whole {
 		filesText = CodeRange{}
@@ -131,6 +120,24 @@ func FindMarks() {
 		Marks[i].Lo, Marks[i].Hi = Marks[0].Lo, Marks[0].Lo
 	}
 	Walker.Prepare()
+}
+
+// noteFunc keeps the bounds of a function about which more must be known.
+func noteFunc(name []byte, f *tracer.Func) {
+	switch {
+	case ascii.Same(name, "runtime.goexit"):
+		Goexit = f.Entry()
+	case ascii.Same(name, "runtime.morestack"):
+		morestack = CodeRange{f.Entry(), f.End()}
+	case ascii.Same(name, "runtime.execute"):
+		execute = CodeRange{f.Entry(), f.End()}
+	case ascii.Same(name, "gogo"):
+		gogo = CodeRange{f.Entry(), f.End()}
+	case ascii.Same(name, ours+"kernel/thread.run"):
+		Switch = CodeRange{f.Entry(), f.End()}
+	case ascii.Same(name, "runtime.write1"):
+		RuntimeWriter = CodeRange{f.Entry(), f.End()}
+	}
 }
 
 // traced is the FS base of the thread that is being traced, which leads to its g. One per CPU.
