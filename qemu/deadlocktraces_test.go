@@ -52,6 +52,29 @@ type waitsObject struct {
 // listEnd is the end of a list of goroutines.
 var listEnd = regexp.MustCompile(` in all, of which run \d+\r?\n`)
 
+// TestSpinFound: a goroutine in a loop is found to be in one at each of its instructions, between a
+// comparison and its branch, and as the runtime begins to stop it, too. In slow virtual time the
+// watchdog meets it at all of these.
+func TestSpinFound(t *testing.T) {
+	met := make(map[string]bool)
+	for i := range 18 {
+		// At the slower rate the runtime comes to main later, and is at work more often.
+		shift, seconds := 9+i%2, 2+i/2+4*(i%2)
+		out, _ := zfRun(t, "-v", "-timeout", "10m", "-qemu", "-icount", "-qemu", fmt.Sprintf("shift=%d,sleep=off", shift),
+			"-append", fmt.Sprint("watchdog=", seconds), program(t, "deadlocks"), "--", "spin").CombinedOutput()
+		got := foundInTraces.FindAllStringSubmatch(string(out), -1)
+		if len(got) != 1 || !strings.Contains(got[0][1], " (main.spinner) spins until a change of main.flag at ") {
+			t.Errorf("shift=%d, watchdog=%d: %q\n%s", shift, seconds, got, out)
+		}
+		if pc := regexp.MustCompile(`zf1 #0 pc (\w+)`).FindSubmatch(out); pc != nil {
+			met[string(pc[1])] = true
+		}
+	}
+	if len(met) < 3 {
+		t.Errorf("met at %v only", met)
+	}
+}
+
 // waitsByNMI boots a program on some CPUs and sends it n NMIs, as ^\ does, once the latest list of
 // goroutines has what is waited for so often, and returns what the traces of those say.
 func waitsByNMI(t *testing.T, cpus, n int, awaited *regexp.Regexp, often int, args ...string) (all []waitsObject) {

@@ -95,8 +95,8 @@ func writeArgs(d *Details, dumped uintptr) {
 		if i == 0 && f.Kind == tracer.PC && !ofRuntime {
 			writeRegisterArgs(d)
 		}
-		if f.Kind == tracer.RA && ascii.Same(fn.Name(), "runtime.panicBounds") {
-			writeBoundsRegisters(f.FP)
+		if f.Kind == tracer.RA && ofRuntime {
+			writeSavedRegisters(f, &fn)
 		}
 		if i > 0 && f.Kind == tracer.PC && w.Frames[i-1].Kind == tracer.RA {
 			writeFaultRegisters(f)
@@ -110,6 +110,20 @@ func writeArgs(d *Details, dumped uintptr) {
 		hi := cfa + min(fn.ArgsSize(), argWords*8)
 		writeWhere(&stack.Table[on], lo&^7, hi, &dumped, !ofRuntime)
 		cfa = f.Last() + 16
+	}
+}
+
+// writeSavedRegisters writes the registers of its caller that a function of the runtime has saved.
+func writeSavedRegisters(f *tracer.Frame, fn *tracer.Func) {
+	switch {
+	case ascii.Same(fn.Name(), "runtime.panicBounds"):
+		writeBoundsRegisters(f.FP)
+	case ascii.Same(fn.Name(), "runtime.asyncPreempt"):
+		// Those of a goroutine that the runtime stops between two instructions lie below the frame
+		// record. By them the host tells whether the goroutine is in a loop.
+		if size, ok := fn.SPDelta(f.Addr - 1); ok {
+			writePart(f.FP+8-uintptr(size), uintptr(size))
+		}
 	}
 }
 

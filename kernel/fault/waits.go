@@ -59,6 +59,7 @@ func writeWaits(d *Details) {
 	if argsRoom == 0 || d.g == 0 {
 		if argsRoom != 0 && d.hung {
 			writeSpin(d)
+			writeLeaving(d.Goroutine)
 		}
 		return
 	}
@@ -116,6 +117,16 @@ func writeWait(g *goinfo.G) {
 			waitFor(a)
 		}
 		s = goinfo.NextSudog(s)
+	}
+}
+
+// writeLeaving writes the state of a goroutine that is not running any more though its thread has
+// the CPU: the runtime is about to take another one.
+func writeLeaving(id uint64) {
+	for i := range goinfo.NumG() {
+		if g, ok := goinfo.GAt(i); ok && g.ID == id && !g.Dead() && !g.Running() {
+			writeWait(&g)
+		}
 	}
 }
 
@@ -230,10 +241,12 @@ func writeLocals(g *goinfo.G) {
 
 // writeSpin writes the variables that a program reads when the watchdog found it running: it may be
 // in a loop until another goroutine changes a variable. It finds variables that the code around the
-// pc may name, by the distances in 64-bit x86 instructions, and those that registers point to.
+// pc may name, by the distances in 64-bit x86 instructions, and those that registers point to. The
+// runtime's own calls, by which the goroutine is being stopped, do not count.
 func writeSpin(d *Details) {
-	sent := 0
-	for i := -1; i < min(stack.Walker.N, spinFrames); i++ {
+	t, _ := image.PCTable()
+	sent, left := 0, spinFrames
+	for i := -1; i < stack.Walker.N && left > 0; i++ {
 		pc := d.PC
 		if i >= 0 {
 			pc = stack.Walker.Frames[i].Addr
@@ -241,6 +254,10 @@ func writeSpin(d *Details) {
 		if pc < image.TextLo+spinCode || pc+spinCode+8 > image.TextHi || i == 0 && pc == d.PC {
 			continue
 		}
+		if fn, ok := t.Find(pc); ok && runtimeName(fn.Name()) {
+			continue
+		}
+		left--
 		for at := pc - spinCode; at < pc+spinCode; at++ {
 			distance := uintptr(*(*int32)(arch.Pointer(at)))
 			for _, immediate := range [...]uintptr{0, 1, 4} {

@@ -21,6 +21,10 @@ type Frame struct {
 	Regs [flow.X]uint64 // by x86's numbers: AX, CX, DX, BX, SP, BP, SI, DI, R8 and so on
 	// Known says which of them are.
 	Known [flow.X]bool
+	// Flags are the processor's flags (RFLAGS), if FlagsKnown is set: it may go on at the branch
+	// behind a comparison.
+	Flags      uint64
+	FlagsKnown bool
 	// StackLow and StackHigh bound its stack.
 	StackLow, StackHigh uint64
 }
@@ -39,19 +43,21 @@ var yields = map[string]bool{
 // addresses outside of its stack that it reads in it, sorted. read reads memory.
 func (p *Program) Spins(f Frame, read func(addr uint64,
 	b []byte) bool) (reads []uint64, spins bool) {
-	m := &machine{p: p, f: f, read: read, mem: make(map[uint64]byte)}
+	m := &machine{p: p, f: f, read: read, mem: make(map[uint64]byte), flags: flags{
+		f.Flags&(1<<6) != 0, f.Flags&(1<<7) != 0, f.Flags&1 != 0, f.Flags&(1<<11) != 0, f.FlagsKnown}}
 	type snapshot struct {
 		f             Frame
+		flags         flags
 		writes, reads int
 	}
 	seen := make(map[uint64]snapshot)
 	for range maxSteps {
-		if was, ok := seen[m.f.PC]; ok && was.f == m.f && m.writes == was.writes {
+		if was, ok := seen[m.f.PC]; ok && was.f == m.f && was.flags == m.flags && m.writes == was.writes {
 			log := slices.Clone(m.log[was.reads:])
 			slices.Sort(log)
 			return slices.Compact(log), true
 		}
-		seen[m.f.PC] = snapshot{m.f, m.writes, len(m.log)}
+		seen[m.f.PC] = snapshot{m.f, m.flags, m.writes, len(m.log)}
 		if !m.step() {
 			return nil, false
 		}
@@ -61,15 +67,17 @@ func (p *Program) Spins(f Frame, read func(addr uint64,
 
 // machine carries out instructions.
 type machine struct {
-	p              *Program
-	f              Frame
-	read           func(addr uint64, b []byte) bool
-	mem            map[uint64]byte // what was written on the stack
-	writes         int             // so often a byte there became another one
-	log            []uint64        // addresses read elsewhere
-	zf, sf, cf, of bool
-	flags          bool // these are known
+	p      *Program
+	f      Frame
+	read   func(addr uint64, b []byte) bool
+	mem    map[uint64]byte // what was written on the stack
+	writes int             // so often a byte there became another one
+	log    []uint64        // addresses read elsewhere
+	flags
 }
+
+// flags are those of an x86 processor by which branches are taken.
+type flags struct{ zf, sf, cf, of, known bool }
 
 func (m *machine) load(addr uint64, n int) (uint64, bool) {
 	var b [8]byte
@@ -248,7 +256,7 @@ func (m *machine) call(in *flow.Inst) bool {
 				m.f.Regs[r], m.f.Known[r] = 0, false
 			}
 		}
-		m.flags = false
+		m.flags = flags{}
 		return true
 	}
 	m.f.PC = to
@@ -279,8 +287,10 @@ func (m *machine) arithmetic(in *flow.Inst, dst, src x86asm.Arg, n int) bool {
 		return false
 	}
 	v, known := uint64(0), ok && ok2
-	if m.flags = m.flags && known; known {
+	if known {
 		v = m.operate(in.Op, a, b, n)
+	} else {
+		m.flags = flags{}
 	}
 	return in.Op == x86asm.CMP || in.Op == x86asm.TEST || m.set(in, dst, v, known)
 }
@@ -288,7 +298,7 @@ func (m *machine) arithmetic(in *flow.Inst, dst, src x86asm.Arg, n int) bool {
 // operate returns what an operation on n bytes gives, and sets the flags by it.
 func (m *machine) operate(op x86asm.Op, a, b uint64, n int) (v uint64) {
 	a, b = a&mask(n), b&mask(n)
-	carry, over := false, uint64(0) // over has the sign of an overflow
+	carry, over, known := false, uint64(0), true // over has the sign of an overflow
 	switch op {
 	case x86asm.CMP, x86asm.SUB, x86asm.DEC:
 		v = a - b
@@ -304,11 +314,11 @@ func (m *machine) operate(op x86asm.Op, a, b uint64, n int) (v uint64) {
 		v = a & b
 	}
 	if op == x86asm.INC || op == x86asm.DEC {
-		carry = m.cf
+		carry, known = m.cf, m.flags.known // they leave the carry as it is
 	}
 	sign := uint64(1) << (8*n - 1)
 	v &= mask(n)
-	m.zf, m.sf, m.cf, m.of, m.flags = v == 0, v&sign != 0, carry, over&sign != 0, true
+	m.flags = flags{v == 0, v&sign != 0, carry, over&sign != 0, known}
 	return v
 }
 
@@ -322,7 +332,7 @@ func (m *machine) conditional(in *flow.Inst) bool {
 		"L": less, "GE": !less, "LE": less || m.zf, "G": !less && !m.zf, "S": m.sf,
 		"NS": !m.sf}[strings.TrimPrefix(strings.TrimPrefix(name, "SET"), "J")]
 	switch {
-	case !ok || !m.flags || !set && !in.Conditional():
+	case !ok || !m.flags.known || !set && !in.Conditional():
 		return false
 	case !set && taken:
 		m.f.PC, _ = in.Target()

@@ -190,19 +190,10 @@ func (g *Goroutine) has(name string) int {
 	return -1
 }
 
-// returns reports whether a frame's pc is a return address: it is unless the goroutine runs in
-// that very frame, or is to begin there.
-func (g *Goroutine) returns(i int) bool {
-	if at := &g.frames[i].Current; at.Fn != nil && at.PC == at.Fn.Entry {
-		return false
+// callee returns the index of the frame that frame i has called, -1 if it has called none. Inlined
+// calls are no frames here.
+func (g *Goroutine) callee(i int) int {
+	for i--; i >= 0 && g.frames[i].Inlined; i-- {
 	}
-	if g.status != gRunning {
-		return true
-	}
-	for k := range i {
-		if !g.frames[k].Inlined {
-			return true
-		}
-	}
-	return false
+	return i
 }

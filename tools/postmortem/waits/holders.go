@@ -105,9 +105,9 @@ func (p *program) points(g *Goroutine) (points []*locks.Point, bad bool) {
 			continue
 		}
 		view := locks.View{SP: uint64(f.Regs.CFA) - 8, Word: p.readWord, Caller: caller}
-		ret := g.returns(i)
-		if !ret {
-			view.Registers = g.registers()
+		known, ret := p.registers(g, i)
+		if delete(known, flagsRegister); !ret {
+			view.Registers = known
 		}
 		var err error
 		if points[i], err = p.code.At(f.Current.PC, ret, view); err != nil {

@@ -171,11 +171,25 @@ func (o *offsets) running(l *List, t *wire.Trace, n int) (g uint64) {
 			words[g+o.sp], words[g+o.pc], words[g+o.bp] = f.SP, f.Address, f.FP
 			if t.Registers["rip"] == f.Address && t.Registers["rsp"] == f.SP {
 				l.regs[g] = t.Registers
+			} else if sp, ok := interrupted(t, i); ok {
+				words[g+o.sp], words[g+o.pc], words[g+o.bp] = sp, t.Frames[i-1].Address, t.Frames[i-1].FP
 			}
 			break
 		}
 	}
 	return g
+}
+
+// interrupted returns the stack pointer with which runtime.asyncPreempt goes on, which has saved the
+// registers of frame i there; ok is false if that frame was not stopped so.
+func interrupted(t *wire.Trace, i int) (sp uint64, ok bool) {
+	if i < 2 {
+		return 0, false
+	}
+	by, callee := &t.Frames[i-1], &t.Frames[i-2]
+	return callee.FP + 16, by.Kind == tracer.RA && callee.Kind == tracer.RA && callee.FP != 0 &&
+		by.Stack == "g" && callee.Stack == "g" &&
+		len(by.Calls) > 0 && by.Calls[0].Function == "runtime.asyncPreempt"
 }
 
 // registers returns what is known of those of a goroutine that runs, by x86's numbers.
