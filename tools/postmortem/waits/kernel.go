@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/go-delve/delve/pkg/dwarf/godwarf"
-
 	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
+	"github.com/zeroframe/zeroframe/tracer"
 )
 
 // Where threads run on several CPUs, one at a time is in Zeroframe's kernel: who waits for its lock
@@ -80,14 +79,8 @@ func (p *program) gate(n uint64) string {
 		"(idle)"}; gates-1-n < uint64(len(others)) {
 		return others[gates-1-n]
 	}
-	if v := p.globals[kernelPath+"linux.table"]; v != nil && n < gates {
-		if a, ok := v.RealType.(*godwarf.ArrayType); ok && int64(n) < a.Count {
-			if off, _, err := inspect.Field(a.Type, "name"); err == nil {
-				if s := p.text(v.Addr + n*uint64(a.Type.Size()) + off); s != "" {
-					return s
-				}
-			}
-		}
+	if name := tracer.CallName(uint32(n)); name != "" && n < gates {
+		return name
 	}
 	return fmt.Sprintf("(system call %d)", n)
 }
