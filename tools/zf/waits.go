@@ -23,7 +23,8 @@ that Linux, gcore or Delve has written. ELF is the program.
 Only what is certain is named. While a goroutine can run, or waits for input, a
 timer or a system call, it may serve any channel, and those alone are named who
 wait in a ring of locks. If you know that the program has done nothing for long,
-say -hang: then input, timers and system calls are taken to bring nothing.
+say -hang: then input, timers and system calls are taken to bring nothing. Who
+waits for a timer, or runs a finalizer, is blamed only if it has a lock.
 
 The exit status is 1 if something is named, and 0 if not.`
 

@@ -21,6 +21,7 @@
 //	wait.go       what each waits for
 //	holders.go    who has it
 //	partners.go   who would end the wait later on; what the objects hold
+//	timers.go     what the functions of timers lead to
 //	spin.go       those that run and wait all the same
 //	place.go      system calls, and waits of the standard library that mean more
 //	io.go         which file or connection a wait for input or output is for

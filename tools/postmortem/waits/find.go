@@ -10,7 +10,8 @@ import (
 // from outside, or for a lock whose holder can run. As long as one can, a channel, a group or a
 // condition may be served by it, by ways that no stack shows: then those alone are named who wait
 // in a ring of locks, or for a lock that one of the ring has. When none can, all who wait are
-// stuck, and those are named for whom the others wait: who wait for none, or in a ring.
+// stuck, and those are named for whom the others wait: who wait for none, or in a ring. Of one that
+// waits for a timer, or runs a finalizer, that is no fault: it is named only if it has a lock.
 
 // A Finding is what keeps the program from going on.
 type Finding struct {
@@ -102,7 +103,7 @@ func (g *Graph) find() {
 	next := make(map[*Goroutine][]edge)
 	for _, x := range stuck {
 		for _, e := range g.edges(x) {
-			if (e.strong || !any) && !live[e.to] {
+			if (e.strong || !any && !e.to.timed()) && !live[e.to] {
 				next[x] = append(next[x], e)
 			}
 		}
@@ -114,7 +115,8 @@ func (g *Graph) find() {
 		case len(ring) > 1 || slices.ContainsFunc(next[x], func(e edge) bool { return e.to == x }):
 			g.Findings = append(g.Findings, g.ring(ring, next))
 		case any && x.Wait.Kind != NilChan:
-		case !any && (x.idle || x.Wait.Kind == Nothing || g.outside(x)) && !g.wanted(x, stuck, next):
+		case !any && x.timed() && !g.wanted(x, stuck, next):
+		case !any && (x.idle || x.clears || x.Wait.Kind == Nothing || g.outside(x)) && !g.wanted(x, stuck, next):
 			later = append(later, g.single(x, stuck, next, any))
 		default:
 			g.Findings = append(g.Findings, g.single(x, stuck, next, any))
@@ -127,6 +129,11 @@ func (g *Graph) find() {
 
 func (g *Graph) outside(x *Goroutine) bool {
 	return x.Wait.Kind == Poll || x.Wait.Kind == Syscall || x.Wait.Kind == Sleep
+}
+
+// timed reports whether a goroutine waits for a timer, and perhaps for something else.
+func (x *Goroutine) timed() bool {
+	return x.Wait != nil && slices.ContainsFunc(x.Wait.Objects, func(o *Object) bool { return o.timer })
 }
 
 func (g *Graph) wanted(x *Goroutine, stuck []*Goroutine, next map[*Goroutine][]edge) bool {
@@ -208,7 +215,7 @@ func (g *Graph) ring(set []*Goroutine, next map[*Goroutine][]edge) Finding {
 		}
 	}
 	if more := len(set) - len(ids); more > 0 {
-		text += fmt.Sprintf("; %s wait in the same ring", plural(more, "other goroutine"))
+		text += "; " + othersWait(more) + " in the same ring"
 	}
 	return Finding{text, ids}
 }
@@ -246,7 +253,10 @@ func (g *Graph) single(x *Goroutine, stuck []*Goroutine, next map[*Goroutine][]e
 		kind = "stuck: "
 	}
 	text := kind + x.label() + " " + x.Wait.words(nil)
-	if end := g.whoElse(x); end != "" && !g.outside(x) {
+	all := g.edges(x)
+	if i := slices.IndexFunc(all, func(e edge) bool { return !any && e.to.timed() }); i >= 0 {
+		text += fmt.Sprintf(", %s %s, which %s", all[i].words, all[i].to.label(), all[i].to.Wait.words(nil))
+	} else if end := g.whoElse(x); end != "" && !g.outside(x) && !x.timed() {
 		text += "; " + end
 	}
 	var direct []string
@@ -264,7 +274,7 @@ func (g *Graph) single(x *Goroutine, stuck []*Goroutine, next map[*Goroutine][]e
 	if len(direct) > 0 {
 		text += "; " + strings.Join(direct, "; ")
 		if reach > len(direct) {
-			text += fmt.Sprintf("; %s wait for it too", plural(reach-len(direct), "other goroutine"))
+			text += "; " + othersWait(reach-len(direct)) + " for it too"
 		}
 	}
 	return Finding{text, []int64{x.ID}}

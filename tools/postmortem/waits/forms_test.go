@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/zeroframe/zeroframe/qemu/await"
@@ -91,4 +92,44 @@ func checkForms(t *testing.T, g *Graph) {
 		}
 	}
 	t.Logf("of %d rings %d found; %d wrong of %d forms", rings, found, wrong, len(want))
+}
+
+// TestTimers: of a program that hangs nobody is blamed for waiting for a timer, for what a timer's
+// function or a context's deadline brings, or for running a finalizer; and where nothing is certain, the flags are named that say more.
+func TestTimers(t *testing.T) {
+	exe, err := buildOf("testdata/timers")
+	if err != nil {
+		t.Fatal(err, exe)
+	}
+	name := filepath.Join(t.TempDir(), "core")
+	cmd := start(t, exe)
+	var g *Graph
+	await.Poll(t, "all to wait", func() bool {
+		if err := dump(cmd.Process.Pid, name); err != nil {
+			t.Fatal(err)
+		}
+		g = analyze(t, exe, name, Options{})
+		return len(g.Goroutines) > 14 && !slices.ContainsFunc(g.Goroutines, func(x *Goroutine) bool {
+			return !x.System && (x.Wait == nil || x.status == gSyscall) // it still says something
+		})
+	})
+	for all, want := range map[bool]string{
+		false: "nothing is known to keep the program from going on; -all lists what each goroutine waits for; -hang takes it that ",
+		true:  "nothing is known to keep the program from going on; -hang takes it that ",
+	} {
+		var b strings.Builder
+		if g.WriteText(&b, all); !strings.HasPrefix(b.String(), want) {
+			t.Errorf("%t: want %q in\n%s", all, want, b.String())
+		}
+	}
+	g = analyze(t, exe, name, Options{Hang: true})
+	c := stopped{Hang: true, Want: []string{
+		`^hang: goroutine 1 \(main\.main\) waits to receive from the channel main\.none at 0x\w+ \(unbuffered\); no goroutine can run that would send to it or close it$`,
+		`^hang: goroutine \d+ \(main\.served\) waits to receive from the channel .*, to be sent to by goroutine \d+ \(main\.tick\), which waits to receive from the channel .* \(of a timer\)$`,
+		`^hang: goroutine \d+ \(main\.holder\) waits to receive from the channel at 0x\w+ \(of a timer\); goroutine \d+ \(main\.locker\) waits for the mutex main\.mu at 0x\w+, held by it$`,
+	}}
+	c.check(t, g)
+	if t.Failed() {
+		g.WriteText(t.Output(), true)
+	}
 }

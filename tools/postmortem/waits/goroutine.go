@@ -34,6 +34,7 @@ type Goroutine struct {
 	heldOK bool           // they are known: each frame's code could be followed
 	whole  bool           // its stack is known to its end
 	idle   bool           // waits for nothing in particular, as a service does
+	clears bool           // runs a finalizer or a cleanup
 }
 
 // The states of a g, from runtime/runtime2.go.
@@ -143,9 +144,9 @@ func (p *program) describe(g *Goroutine) {
 			g.Function = fn.Name
 		}
 	}
-	if fn := p.t.BinInfo().PCToFunc(g.proc.StartPC); fn != nil && fn.Name == "runtime.runFinalizers" &&
-		g.Function != fn.Name {
-		g.System = false // it runs a finalizer
+	if fn := p.t.BinInfo().PCToFunc(g.proc.StartPC); fn != nil && (fn.Name == "runtime.runFinalizers" ||
+		fn.Name == "runtime.runCleanups") && g.Function != fn.Name {
+		g.System, g.clears = false, true
 	}
 	switch g.status {
 	case gRunnable, gPreempted:

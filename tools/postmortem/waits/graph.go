@@ -34,6 +34,7 @@ type Graph struct {
 	byID   map[int64]*Goroutine
 	hang   bool
 	alarms bool // a timer is to call a function
+	untold bool // it may be so, and the traces do not tell
 }
 
 // Analyze finds who waits for whom in a program that has stopped. file is its executable. It is
@@ -71,16 +72,18 @@ func Analyze(t *proc.Target, file *symbol.File, opt Options) (*Graph, error) {
 	}
 	p.states(all)
 	p.partners(all)
+	alarms := p.alarms(all)
 	p.name(all)
 	switch {
 	case opt.List != nil:
 		// The timers are not in the traces.
 		g.alarms = !opt.List.complete || !opt.Hang && !opt.List.Asleep
+		g.untold = alarms && !opt.List.Asleep
 		for _, x := range all {
 			g.alarms = g.alarms || !x.System && !x.whole // what it is about is not known
 		}
 	default:
-		g.alarms = !opt.Hang && p.alarms()
+		g.alarms = !opt.Hang && alarms
 	}
 	if opt.List == nil {
 		g.Kernel = p.kernelLock(all)

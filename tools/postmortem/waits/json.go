@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
@@ -133,7 +134,7 @@ func (g *Graph) WriteText(w io.Writer, all bool) error {
 		b.WriteString(f.Text + "\n")
 	}
 	if len(g.Findings) == 0 {
-		b.WriteString("nothing is known to keep the program from going on\n")
+		b.WriteString("nothing is known to keep the program from going on" + g.more(all) + "\n")
 	}
 	if g.Note != "" {
 		b.WriteString("note: " + g.Note + "\n")
@@ -158,6 +159,20 @@ func (g *Graph) WriteText(w io.Writer, all bool) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// more names the flags of zf waits that say more where nothing is certain.
+func (g *Graph) more(all bool) string {
+	s := ""
+	if !all {
+		s = "; -all lists what each goroutine waits for"
+	}
+	if !g.hang && (g.alarms || slices.ContainsFunc(g.Goroutines, func(x *Goroutine) bool {
+		return !x.System && x.Wait != nil && (g.outside(x) || x.timed())
+	})) {
+		s += "; -hang takes it that no input, timer or system call brings anything"
+	}
+	return s
 }
 
 // names is how goroutines that do the same are spoken of.

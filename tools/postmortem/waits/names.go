@@ -30,6 +30,7 @@ type region struct {
 	typ  godwarf.Type
 	name *path
 	in   string // the struct's type and the field, if it is one
+	hops int    // in a namer of what timers lead to: how many pointers have led here
 }
 
 // In the place of a region's in: tables of a map, the slots of a group of its elements, one of
@@ -58,7 +59,7 @@ func (n *path) String() string {
 
 // at returns a part of a region.
 func (r *region) at(off int64, t godwarf.Type, step, in string) region {
-	return region{r.addr + uint64(off), t, &path{up: r.name, step: step}, in}
+	return region{r.addr + uint64(off), t, &path{up: r.name, step: step}, in, r.hops}
 }
 
 type namer struct {
@@ -71,6 +72,7 @@ type namer struct {
 	visits int
 	types  map[uint64]dynamicType // of runtime types
 	mds    []proc.ModuleData
+	timers bool // it looks at what the functions of timers lead to
 }
 
 type seen struct {
@@ -78,24 +80,32 @@ type seen struct {
 	typ  godwarf.Type
 }
 
-// name gives each object its name.
-func (p *program) name(all []*Goroutine) {
-	n := &namer{p: p, names: make(map[uint64]string), inside: make(map[uint64]string),
-		seen:  make(map[seen]bool),
-		types: make(map[uint64]dynamicType)}
+func (p *program) newNamer() *namer {
+	return &namer{p: p, names: make(map[uint64]string), inside: make(map[uint64]string),
+		seen: make(map[seen]bool), types: make(map[uint64]dynamicType)}
+}
+
+// want has it look for what goroutines wait for.
+func (n *namer) want(all []*Goroutine) {
 	for _, o := range objects(all) {
 		if o.Addr != 0 {
 			n.wanted = append(n.wanted, o.Addr)
 		}
 	}
 	slices.Sort(n.wanted)
-	if n.wanted = slices.Compact(n.wanted); len(n.wanted) == 0 {
+	n.wanted = slices.Compact(n.wanted)
+	n.mds, _ = proc.LoadModuleData(n.p.t.BinInfo(), n.p.mem)
+}
+
+// name gives each object its name.
+func (p *program) name(all []*Goroutine) {
+	n := p.newNamer()
+	if n.want(all); len(n.wanted) == 0 {
 		return
 	}
-	n.mds, _ = proc.LoadModuleData(p.t.BinInfo(), p.mem)
 	var own, std []region
 	add := func(v *proc.Variable, name, where string, standard bool) {
-		r := region{v.Addr, v.RealType, &path{root: name, where: where}, ""}
+		r := region{v.Addr, v.RealType, &path{root: name, where: where}, "", 0}
 		if standard {
 			std = append(std, r)
 		} else {
@@ -184,12 +194,16 @@ func (n *namer) walk(r region, depth int) {
 		return
 	}
 	if s, ok := t.(*godwarf.StructType); primitives[r.typ.Common().Name] ||
-		ok && (primitives[s.StructName] || strings.HasPrefix(s.StructName, "sync/atomic.")) {
+		ok && (primitives[s.StructName] || strings.HasPrefix(s.StructName, "sync/atomic.") &&
+			!(n.timers && s.StructName == "sync/atomic.Value")) {
 		n.meet(r, r.addr, t.Size())
 		return
 	}
 	switch x := t.(type) {
 	case *godwarf.StructType:
+		if n.timers && strings.HasPrefix(x.StructName, "context.") {
+			r.hops = 0
+		}
 		open := inspect.Leads(x, func(off uint64) uint64 { return n.p.word(r.addr + off) })
 		if open.Type != nil {
 			n.array(&r, open.Addr, open.Type, open.Count, inTables)
@@ -202,7 +216,7 @@ func (n *namer) walk(r region, depth int) {
 			if f.Name == "slots" && step == "" {
 				in = inSlots
 			}
-			if f.Name != open.Skip {
+			if f.Name != open.Skip && (!n.timers || cancels(x.StructName, f.Name)) {
 				n.walk(r.at(f.ByteOffset, f.Type, step, in), depth+1)
 			}
 		}
@@ -217,15 +231,17 @@ func (n *namer) walk(r region, depth int) {
 		n.array(&r, n.p.word(r.addr), x.ElemType, n.p.word(r.addr+8), "")
 	case *godwarf.PtrType:
 		if inspect.Plain(x.Type) != nil && x.Type.Size() > 0 {
-			n.push(region{n.p.word(r.addr), x.Type, r.name, ""})
+			n.push(region{n.p.word(r.addr), x.Type, r.name, "", r.hops})
 		}
 	case *godwarf.ChanType:
 		n.meet(r, n.p.word(r.addr), 1)
 	case *godwarf.InterfaceType:
 		n.dynamic(r, x)
+	case *godwarf.FuncType:
+		n.closure(r)
 	case *godwarf.MapType:
 		if m := n.p.word(r.addr); m != 0 {
-			n.walk(region{m, inspect.Pointee(x), r.name, ""}, depth+1)
+			n.walk(region{m, inspect.Pointee(x), r.name, "", r.hops}, depth+1)
 		}
 	}
 }
@@ -264,11 +280,14 @@ func (n *namer) array(r *region, addr uint64, elem godwarf.Type, count uint64, i
 		n.seen[key] = true
 		array := &godwarf.ArrayType{Type: elem, Count: int64(count)}
 		array.ByteSize = elem.Size() * int64(count)
-		n.push(region{addr, array, r.name, in})
+		n.push(region{addr, array, r.name, in, r.hops})
 	}
 }
 
 func (n *namer) push(r region) {
+	if r.hops++; n.timers && r.hops > timerHops {
+		return
+	}
 	if r.addr != 0 && len(n.queue) < maxVisits {
 		n.queue = append(n.queue, r)
 	}
@@ -282,13 +301,16 @@ func (n *namer) dynamic(r region, x *godwarf.InterfaceType) {
 	} else if len(s.Field) > 0 && s.Field[0].Name == "tab" {
 		tab = n.p.get(tab, "internal/abi.ITab.Type")
 	}
+	if n.timers {
+		n.meet(r, data, 1) // a channel, of whatever type
+	}
 	t, direct := n.typeAt(tab)
 	switch {
 	case t == nil:
 	case direct:
-		n.walk(region{r.addr + 8, t, r.name, r.in}, 0)
+		n.walk(region{r.addr + 8, t, r.name, r.in, r.hops}, 0)
 	default:
-		n.push(region{data, t, r.name, ""})
+		n.push(region{data, t, r.name, "", r.hops})
 	}
 }
 
@@ -300,7 +322,7 @@ func (n *namer) typeAt(addr uint64) (godwarf.Type, bool) {
 	}
 	var d dynamicType
 	scope := proc.FrameToScope(n.p.t, n.p.mem, nil, 0, proc.Stackframe{})
-	v, err := scope.EvalExpression(fmt.Sprintf(`*(*"internal/abi".Type)(%#x)`, addr),
+	v, err := scope.EvalExpression(fmt.Sprintf(`*("*internal/abi.Type")(%#x)`, addr),
 		proc.LoadConfig{})
 	if err == nil {
 		if d.typ, d.direct, err = proc.RuntimeTypeToDIE(v, 0, n.mds); err != nil {

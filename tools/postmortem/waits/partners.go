@@ -102,29 +102,3 @@ func (p *program) states(all []*Goroutine) {
 		}
 	}
 }
-
-// alarms reports whether a function is to be called when a time has come, as time.AfterFunc and
-// contexts with a deadline ask for: each P has a heap of timers.
-func (p *program) alarms() bool {
-	all := p.globals["runtime.allp"]
-	if all == nil {
-		return true // not known
-	}
-	for _, x := range p.pointers(all.Addr, 1<<12) {
-		heap := p.at(p.at(x, "runtime.p.timers"), "runtime.timers.heap")
-		list, n := p.word(heap), p.word(heap+8)
-		for i := range min(n, 1<<16) {
-			t := p.get(list+i*timerWhenSize, "runtime.timerWhen.timer")
-			if p.get(t, "runtime.timer.when") == 0 {
-				continue
-			}
-			fn := p.word(p.get(t, "runtime.timer.f")) // a func value points to its code's address
-			if f := p.t.BinInfo().PCToFunc(fn); f != nil && f.Name == "time.goFunc" {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-const timerWhenSize = 16 // a pointer and an int64

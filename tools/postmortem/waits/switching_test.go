@@ -101,3 +101,75 @@ func stepInto(cmd *exec.Cmd, name string, file *symbol.File, n int) (fn string, 
 	}
 	return "no thread that yields", write(cmd.Process.Pid, tids, name)
 }
+
+// TestAlarmAtWork stops a program when its scheduler runs a timer that is in no heap any more, and
+// has not made the goroutine yet that the others wait for: nobody is named.
+func TestAlarmAtWork(t *testing.T) {
+	exe, err := build("contexts")
+	if err != nil {
+		t.Fatal(err, exe)
+	}
+	file, err := symbol.Open(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	name := filepath.Join(t.TempDir(), "core")
+	cmd := start(t, exe, "contexts")
+	await.Poll(t, "a scheduler that runs a timer", func() bool {
+		found, err := stepAlarm(cmd, name, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	})
+	for _, f := range analyze(t, exe, name, Options{}).Findings {
+		t.Errorf("named: %s", f.Text)
+	}
+}
+
+// stepAlarm waits for the next timer with the thread that polls, if all others sleep, and writes a
+// core when that comes to call the timer's function.
+func stepAlarm(cmd *exec.Cmd, name string, file *symbol.File) (found bool, err error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	tids, err := attach(cmd.Process.Pid)
+	defer func() {
+		for _, tid := range tids {
+			unix.PtraceDetach(tid)
+		}
+	}()
+	if err != nil {
+		return false, err
+	}
+	at := func(tid int) string {
+		var regs unix.PtraceRegs
+		if err := unix.PtraceGetRegs(tid, &regs); err != nil {
+			return ""
+		}
+		f, _ := file.GoFunc(regs.Rip)
+		return f.Name
+	}
+	polls := 0
+	for _, tid := range tids {
+		switch fn := at(tid); {
+		case strings.HasSuffix(fn, ".Syscall6"):
+			polls = tid
+		case fn != "runtime.futex" && fn != "runtime.usleep":
+			return false, nil // it may have what the other needs
+		}
+	}
+	for n := 0; polls != 0 && n < 20000; n++ {
+		if at(polls) == "time.goFunc" {
+			return true, write(cmd.Process.Pid, tids, name)
+		}
+		if err := unix.PtraceSingleStep(polls); err != nil {
+			return false, err
+		}
+		var status unix.WaitStatus
+		if _, err := unix.Wait4(polls, &status, unix.WALL, nil); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}

@@ -225,7 +225,7 @@ func (p *program) wait(g *Goroutine) *Wait {
 func (p *program) channelWait(g *Goroutine, state string, first uint64) *Wait {
 	w := &Wait{Kind: NilChan, Select: state == "select"}
 	switch {
-	case w.Select && first == 0 && p.has(g.g, "runtime.g.waiting"):
+	case w.Select && first == 0 && p.has(g.g, "runtime.g.waiting") && g.has("runtime.selectgo") >= 0:
 		// A case whose channel is nil is never queued: each of them is nil.
 		w.Objects = []*Object{{Kind: NilChan}}
 		return w

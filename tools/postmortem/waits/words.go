@@ -38,6 +38,13 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
+func othersWait(n int) string {
+	if n == 1 {
+		return "1 other goroutine waits"
+	}
+	return fmt.Sprintf("%d other goroutines wait", n)
+}
+
 // label is how a goroutine is spoken of.
 func (x *Goroutine) label() string { return fmt.Sprintf("goroutine %d (%s)", x.ID, x.name()) }
 
@@ -170,12 +177,23 @@ func (g *Graph) whoElse(x *Goroutine) string {
 	case Receive, Send:
 		switch {
 		case w.Select:
-			return "no goroutine can run that would serve one of the cases"
+			return "no goroutine can run that would serve one of the cases" + g.unless()
 		case w.Objects[0].State == "of a timer that is stopped":
 			return "it never fires"
 		}
 	}
+	if w.Kind != Nothing && w.Kind != NilChan && w.Kind != Spin {
+		return kinds[w.Kind].ends + g.unless()
+	}
 	return kinds[w.Kind].ends
+}
+
+// unless says what else may end a wait.
+func (g *Graph) unless() string {
+	if g.untold {
+		return ", unless a timer's function does: the traces do not have those"
+	}
+	return ""
 }
 
 // list names goroutines.
