@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strings"
 	"sync"
 
 	"github.com/zeroframe/zeroframe/tools/format/handle"
@@ -69,14 +70,16 @@ type pageView struct {
 	LogTitle  string
 }
 
-// policy is the content security policy: no more than the two texts of ours.
-func policy() string {
+// policy is the content security policy: no more than the two texts of ours, and the picture's style.
+func policy(picture template.HTML) string {
 	hash := func(s string) string {
 		sum := sha256.Sum256([]byte(s))
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
-	return "default-src 'none'; style-src " + hash(pageCSS) + "; script-src " + hash(pageJS) +
-		"; base-uri 'none'; form-action 'none'"
+	_, drawn, _ := strings.Cut(string(picture), "<style>")
+	drawn, _, _ = strings.Cut(drawn, "</style>")
+	return "default-src 'none'; style-src " + hash(pageCSS) + " " + hash(drawn) +
+		"; script-src " + hash(pageJS) + "; base-uri 'none'; form-action 'none'"
 }
 
 // HTML writes the page. The log must have ended (Close).
@@ -112,7 +115,11 @@ func (r *Report) HTML(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	// These two are ours, and stand as they are: what the policy has is their hash.
 	io.WriteString(b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
-	fmt.Fprintf(b, "<meta http-equiv=\"Content-Security-Policy\" content=\"%s\">\n", policy())
+	var picture template.HTML
+	if v.Waits != nil {
+		picture = v.Waits.Picture
+	}
+	fmt.Fprintf(b, "<meta http-equiv=\"Content-Security-Policy\" content=\"%s\">\n", policy(picture))
 	io.WriteString(b,
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n")
 	fmt.Fprintf(b, "<title>%s</title>\n<style>%s</style>\n</head>\n",

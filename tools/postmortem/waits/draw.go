@@ -1,15 +1,15 @@
 package waits
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 )
 
-// The graph as a picture: a box is a goroutine, or several that wait alike, an arrow leads to who
-// has to go on first, with what is waited for beside it. The boxes stand below each other, those of
-// the findings first, and arrows bow out at their right side: the further the way, the wider.
+// The graph as a picture: a box is a goroutine, or several that wait alike; an arrow leads to what
+// it waits for, and on to who has to go on first. Those of the findings come first.
 
 // maxBoxes bounds how many boxes are drawn; those of the findings come first.
 const maxBoxes = 60
@@ -143,82 +143,190 @@ func (g *Graph) WriteDOT(w io.Writer) error {
 const (
 	letter   = 7.2
 	lineStep = 16.0
-	boxStep  = 100.0
+	space    = 18.0 // between boxes that stand below each other
 	margin   = 10.0
+	lane     = 110.0 // between the columns, for the arrows
 )
+
+// A placed box is one of the picture's, or something that is waited for.
+type placed struct {
+	box
+	top, high float64
+}
+
+func (b *placed) middle() float64 { return b.top + b.high/2 }
+
+// A line leads from a goroutine on the left to what it waits for on the right, or back to who has
+// to go on first.
+type line struct {
+	left, right  *placed
+	back, strong bool
+}
+
+// drawing has the goroutines in the left column, and what is waited for in the right one. So no
+// arrow, which all lie between the columns, crosses a box or a text.
+type drawing struct {
+	columns [2][]*placed
+	lines   []line
+}
+
+// drawn lays a picture out.
+func (p *picture) drawn() *drawing {
+	d := new(drawing)
+	at := make([]*placed, len(p.boxes))
+	objects := make(map[string]*placed)
+	object := func(text string, bad bool) *placed {
+		o := objects[text]
+		if o == nil {
+			o = &placed{box: box{lines: []string{text}, object: true}}
+			objects[text] = o
+			d.columns[1] = append(d.columns[1], o)
+		}
+		o.bad = o.bad || bad
+		return o
+	}
+	for i, x := range p.boxes {
+		if at[i] = (&placed{box: *x}); !x.object {
+			d.columns[0] = append(d.columns[0], at[i])
+		}
+	}
+	add := func(l line) {
+		if !slices.Contains(d.lines, l) {
+			d.lines = append(d.lines, l)
+		}
+	}
+	for _, a := range p.arrows {
+		from, to := at[a.from], at[a.to]
+		if to.object {
+			add(line{from, object(to.lines[0], to.bad), false, true})
+			continue
+		}
+		o := object(a.text, from.bad && to.bad)
+		add(line{from, o, false, true})
+		add(line{to, o, true, a.strong})
+	}
+	stack(d.columns[0])
+	for _, o := range d.columns[1] { // beside those that it has to do with
+		sum, n := 0.0, 0.0
+		for _, l := range d.lines {
+			if l.right == o {
+				sum, n = sum+l.left.middle(), n+1
+			}
+		}
+		o.top = sum / max(n, 1)
+	}
+	slices.SortStableFunc(d.columns[1], func(a, b *placed) int { return cmp.Compare(a.top, b.top) })
+	stack(d.columns[1])
+	return d
+}
+
+// stack places boxes below each other, no higher than their tops are.
+func stack(boxes []*placed) {
+	y := margin
+	for _, b := range boxes {
+		b.high = float64(len(b.lines))*lineStep + 2*margin
+		b.top = max(y, b.top-b.high/2)
+		y = b.top + b.high + space
+	}
+}
+
+// style has the colours, for a light and a dark background. A picture that is a page by itself gets
+// as wide as the window; one within a page is scrolled.
+const style = `<style>
+svg:root{max-width:100%;height:auto;background:#fff}
+.w-back{fill:#fff}.w-box{fill:#fff;stroke:#555}.w-bad{fill:#fff4f2;stroke:#b00}.w-text{fill:#111}
+.w-line{fill:none;stroke:#555}.w-badline{fill:none;stroke:#b00}.w-head{fill:#555}.w-badhead{fill:#b00}
+@media (prefers-color-scheme:dark){
+svg:root{background:#181818}
+.w-back{fill:#181818}.w-box{fill:#222;stroke:#aaa}.w-bad{fill:#3a1a1a;stroke:#f77}.w-text{fill:#eee}
+.w-line{stroke:#aaa}.w-badline{stroke:#f77}.w-head{fill:#aaa}.w-badhead{fill:#f77}}
+</style>
+`
 
 // WriteSVG writes the graph as a picture that needs nothing else.
 func (g *Graph) WriteSVG(w io.Writer) error {
 	p := g.picture()
-	wide, far, label := 0, 0, 0
-	for _, x := range p.boxes {
-		for _, l := range x.lines {
-			wide = max(wide, len([]rune(l)))
+	d := p.drawn()
+	const said = "left to right: waits for; back: who has to go on first (dashed: one of them)"
+	var wide [2]float64
+	bottom := margin
+	for i, column := range d.columns {
+		for _, x := range column {
+			for _, l := range x.lines {
+				wide[i] = max(wide[i], float64(len([]rune(l)))*letter+2*margin)
+			}
+			bottom = max(bottom, x.top+x.high+space)
 		}
 	}
-	for _, a := range p.arrows {
-		far, label = max(far, a.from-a.to, a.to-a.from), max(label, len([]rune(a.text)))
+	right := [2]float64{margin, margin + wide[0] + lane}
+	width := max(right[1]+wide[1], float64(len(said))*letter*0.9) + margin
+	height := bottom + lineStep
+	if p.left > 0 {
+		height += lineStep
 	}
-	right := float64(wide)*letter + 3*margin // of the boxes
-	width, height := right+bow(far)+float64(label)*letter+4*margin,
-		float64(len(p.boxes))*boxStep+2*margin
 	var b strings.Builder
 	fmt.Fprintf(&b,
 		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" `+
-			`font-family="sans-serif" font-size="12" role="img">`+"\n<title>who waits for whom</title>\n",
-		width, height, width, height)
-	for _, a := range p.arrows {
-		color, dash := "#555", ""
-		if !a.strong {
-			dash = ` stroke-dasharray="5 4"`
-		}
-		if p.boxes[a.from].bad && p.boxes[a.to].bad {
-			color = "#b00"
-		}
-		// It leaves a box above the middle and comes to one below it.
-		from, to := middle(a.from)-8, middle(a.to)+8
-		at := right + 2*bow(max(a.from-a.to, a.to-a.from))
-		fmt.Fprintf(&b,
-			`<path d="M%.1f %.1f C%.1f %.1f %.1f %.1f %.1f %.1f" fill="none" stroke="%s"%s/>`+"\n",
-			right, from, at, from, at, to, right, to, color, dash)
-		fmt.Fprintf(&b, `<path d="M%.1f %.1f l9 -4 v8 Z" fill="%s"/>`+"\n", right, to, color)
-		text(&b, right+0.75*(at-right)+4, (from+to)/2+4, color, a.text)
+			`font-family="sans-serif" font-size="12" role="img">`+
+			"\n<title>who waits for whom</title>\n%s"+
+			`<rect width="100%%" height="100%%" class="w-back"/>`+"\n", width, height, width, height, style)
+	for _, l := range d.lines {
+		l.draw(&b, right[0]+wide[0], right[1])
 	}
-	for i, x := range p.boxes {
-		color, fill, round := "#555", "#fff", 4
-		if x.bad {
-			color, fill = "#b00", "#fff4f2"
-		}
-		if x.object {
-			round = 20
-		}
-		high := float64(len(x.lines))*lineStep + 2*margin
-		top := middle(i) - high/2
-		fmt.Fprintf(&b,
-			`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="%d" fill="%s" stroke="%s"/>`+"\n",
-			margin, top, right-margin, high, round, fill, color)
-		for n, l := range x.lines {
-			text(&b, 2*margin, top+margin+lineStep*(float64(n)+0.75), "#111", l)
+	for i, column := range d.columns {
+		for _, x := range column {
+			x.draw(&b, right[i], wide[i])
 		}
 	}
+	text(&b, margin, bottom+8, said)
 	if p.left > 0 {
-		text(&b, margin, height-8, "#111", plural(p.left, "box")+" not drawn")
+		text(&b, margin, bottom+8+lineStep, plural(p.left, "box")+" not drawn")
 	}
 	b.WriteString("</svg>\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// middle is the height of a box's middle.
-func middle(i int) float64 { return (float64(i)+0.5)*boxStep + margin }
+// draw draws a box at x.
+func (b *placed) draw(to *strings.Builder, x, wide float64) {
+	class, round := "w-box", 4
+	if b.bad {
+		class = "w-bad"
+	}
+	if b.object {
+		round = 18
+	}
+	fmt.Fprintf(to, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="%d" class="%s"/>`+"\n",
+		x, b.top, wide, b.high, round, class)
+	for n, l := range b.lines {
+		text(to, x+margin, b.top+margin+lineStep*(float64(n)+0.75), l)
+	}
+}
 
-// bow is how far the bend of an arrow is from the boxes that leads n of them further.
-func bow(n int) float64 { return 40 + 25*float64(n) }
+// draw draws a line between the columns, which end and begin at left and right, with the point of
+// its arrow.
+func (l line) draw(b *strings.Builder, left, right float64) {
+	class, dash := "w-", ""
+	if l.left.bad && l.right.bad {
+		class = "w-bad"
+	}
+	if !l.strong {
+		dash = ` stroke-dasharray="5 4"`
+	}
+	from, to, y1, y2, point := left, right-8, l.left.middle()-7, l.right.middle()-5, 8.0
+	if l.back {
+		from, to, y1, y2, point = right, left+8, l.right.middle()+5, l.left.middle()+7, -8
+	}
+	half := (from + to) / 2
+	fmt.Fprintf(b, `<path d="M%.1f %.1f C%.1f %.1f %.1f %.1f %.1f %.1f" class="%sline"%s/>`+"\n",
+		from, y1, half, y1, half, y2, to, y2, class, dash)
+	fmt.Fprintf(b, `<path d="M%.1f %.1f v-4 l%.1f 4 l%.1f 4 Z" class="%shead"/>`+"\n", to, y2, point, -point, class)
+}
 
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
 
 // text writes text, made fit for XML, whatever a name of the core holds.
-func text(b *strings.Builder, x, y float64, color, s string) {
+func text(b *strings.Builder, x, y float64, s string) {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 ||
 			r == 0xfffe || r == 0xffff {
@@ -226,5 +334,5 @@ func text(b *strings.Builder, x, y float64, color, s string) {
 		}
 		return r
 	}, s)
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" fill="%s">%s</text>`+"\n", x, y, color, escaper.Replace(s))
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" class="w-text">%s</text>`+"\n", x, y, escaper.Replace(s))
 }
