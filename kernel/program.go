@@ -7,6 +7,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/ascii"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/dev/entropy"
 	"github.com/zeroframe/zeroframe/kernel/dev/port"
 	"github.com/zeroframe/zeroframe/kernel/fault"
 	"github.com/zeroframe/zeroframe/kernel/image"
@@ -159,7 +160,7 @@ func listen() {
 	if port.Listens() {
 		fault.OnInterrupt(arch.InterruptPort, linux.Pump)
 	}
-	console.TellInput(port.Listens())
+	console.TellInput(port.Listens(), entropy.Word())
 }
 
 // loadArchives puts the loader's initial archives into the file tree.

@@ -96,6 +96,12 @@ type Config struct {
 	// serial port sends, for Stdout, in the order in which the kernel has written it. The
 	// kernel uses it with its option console=virtio, and receives Stdin there if it can.
 	Port bool
+	// PortOutput, with Port, receives what comes by the virtio console instead of Stdout. Of both,
+	// one Write has returned before the next one begins, in the order of the kernel. nil: Stdout
+	// receives it.
+	PortOutput io.Writer
+	// PortErrors, with Port, receives of that the program's standard error. nil: PortOutput does.
+	PortErrors io.Writer
 	// Records receives what the guest sends on its second serial port, COM2. nil: it has
 	// none.
 	Records io.Writer

@@ -11,7 +11,8 @@ package qemu
 //	0x21         67                it ended in a trace
 //	0x40..0x7f   129..255, odd     the program exited with status v-0x40
 //
-// A program's status above 63 does not fit and is written as 63. Port and width:
+// A program's status above 63 does not fit and is written as 63; a kernel with a virtio console has
+// said it before (kernel/console/port.go). Port and width:
 // a 32-bit OUT to 0xf4 (QEMU hw/misc/debugexit.c). A newer QEMU ends a moment
 // after the OUT, so the kernel halts behind it.
 
@@ -74,7 +75,7 @@ func (o Outcome) String() string {
 // Result is how a machine ended.
 type Result struct {
 	Outcome Outcome
-	Program int            // status of the program, 0 to 63, if it Exited
+	Program int            // status of the program, 0 to 255, without Config.Port to 63, if it Exited
 	Status  int            // QEMU's exit status; -1 if a signal ended it
 	Signal  syscall.Signal // that ended QEMU; 0: none
 	// of QMP's first SHUTDOWN event, such as "guest-reset"; "" if there was none

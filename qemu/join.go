@@ -16,7 +16,9 @@ type join struct {
 	mu    sync.Mutex
 	cond  *sync.Cond
 	to    io.Writer // nil: nobody wants it
-	err   error     // of to
+	by    io.Writer // what has come by the virtio console; nil: to has it, too
+	errs  io.Writer // of that the standard error; nil: by has it, too
+	err   error     // of both
 	com1  piece     // of the serial port
 	given int       // how often that has given the word away
 	told  uint64    // and what number its kernel has told for the last time
@@ -26,8 +28,11 @@ type join struct {
 	turn   int
 	number uint64
 	taken  uint64
+	errors bool // it is standard error
 
 	com1Ended, portEnded bool
+	exited               uint64 // the status of the program, if the kernel has said it
+	alone                bool   // there is no virtio console: all is text
 
 	// byPort gets one value: whether the kernel receives what is sent to the virtio console.
 	byPort  chan bool
@@ -39,8 +44,10 @@ type piece []byte
 
 const (
 	toPort  = "\x1b]zf-port;"
+	toErrs  = "\x1b]zf-errs;" // toPort for standard error
 	toCOM1  = "\x1b]zf-com1;"
 	toStdin = "\x1b]zf-stdin;"
+	toExit  = "\x1b]zf-exit;"
 )
 
 // mostDigits is how many digits a number can have.
@@ -50,8 +57,14 @@ const mostDigits = 20
 // dies may be wrong about them.
 const overdue = 5 * time.Second
 
-func newJoin(to io.Writer) *join {
-	j := &join{to: to, byPort: make(chan bool, 1)}
+func newJoin(to, by, errs io.Writer) *join {
+	if by == nil {
+		by = to
+	}
+	if errs == nil {
+		errs = by
+	}
+	j := &join{to: to, by: by, errs: errs, byPort: make(chan bool, 1)}
 	j.cond = sync.NewCond(&j.mu)
 	return j
 }
@@ -84,7 +97,7 @@ func (p *piece) next(b []byte) (text []byte, head string, number uint64, rest []
 // sequence returns the length of the sequence with which b begins; 0 if it does not. Without
 // whole, more has to come before that can be told.
 func sequence(b []byte) (head string, number uint64, n int, whole bool) {
-	for _, head := range [...]string{toPort, toCOM1, toStdin} {
+	for _, head := range [...]string{toPort, toErrs, toCOM1, toStdin, toExit} {
 		if len(b) < len(head) {
 			if head[:len(b)] == string(b) {
 				return "", 0, len(b), false
@@ -144,14 +157,20 @@ func (j *join) Write(b []byte) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	n := len(b)
+	if j.alone {
+		j.pass(b)
+		b = nil
+	}
 	for len(b) > 0 {
 		text, head, number, rest := j.com1.next(b)
 		switch head {
-		case toPort:
+		case toPort, toErrs:
 			j.given, j.told = j.given+1, number
 			j.cond.Broadcast()
 		case toCOM1:
 			j.await(number)
+		case toExit:
+			j.exited = number
 		case toStdin:
 			if !j.decided {
 				j.decided = true
@@ -168,13 +187,7 @@ func (j *join) Write(b []byte) (int, error) {
 // await waits until n bytes of the virtio console's turn have gone ahead.
 func (j *join) await(n uint64) {
 	late := false
-	timer := time.AfterFunc(overdue, func() {
-		j.mu.Lock()
-		late = true
-		j.mu.Unlock()
-		j.cond.Broadcast()
-	})
-	defer timer.Stop()
+	defer j.after(overdue, &late).Stop()
 	for j.turn <= j.given && !j.portEnded && j.err == nil {
 		if j.turn == j.given {
 			// the turn's last bytes begin no sequence
@@ -192,6 +205,16 @@ func (j *join) await(n uint64) {
 	}
 }
 
+// after sets late after a time, and wakes who waits.
+func (j *join) after(d time.Duration, late *bool) *time.Timer {
+	return time.AfterFunc(d, func() {
+		j.mu.Lock()
+		*late = true
+		j.mu.Unlock()
+		j.cond.Broadcast()
+	})
+}
+
 // end says that no more comes by the serial port.
 func (j *join) end() {
 	j.mu.Lock()
@@ -201,16 +224,22 @@ func (j *join) end() {
 	j.cond.Broadcast()
 }
 
-// pass passes bytes on.
-func (j *join) pass(b []byte) {
-	if j.to != nil && j.err == nil && len(b) > 0 {
-		_, j.err = j.to.Write(b)
+// pass passes bytes of the serial port on.
+func (j *join) pass(b []byte) { j.send(j.to, b) }
+
+func (j *join) send(to io.Writer, b []byte) {
+	if to != nil && j.err == nil && len(b) > 0 {
+		_, j.err = to.Write(b)
 	}
 }
 
 // passPort passes bytes of the virtio console on.
 func (j *join) passPort(b []byte) {
-	j.pass(b)
+	to := j.by
+	if j.errors {
+		to = j.errs
+	}
+	j.send(to, b)
 	j.taken += uint64(len(b))
 	j.cond.Broadcast()
 }
@@ -226,11 +255,10 @@ func (p joinPort) Write(b []byte) (int, error) {
 	for len(b) > 0 {
 		text, head, number, rest := j.port.next(b)
 		b = rest
-		// A program may have written such a sequence: its number is another. 1 is that of a kernel
-		// that has started anew.
-		if head == toPort && (number == j.number+1 || number == 1) {
+		// A program may have written such a sequence: its number is another.
+		if (head == toPort || head == toErrs) && (number == j.number+1 || j.begins(number)) {
 			j.turn++
-			j.number, j.taken = number, 0
+			j.number, j.taken, j.errors = number, 0, head == toErrs
 			j.cond.Broadcast()
 			continue
 		}
@@ -242,6 +270,20 @@ func (p joinPort) Write(b []byte) (int, error) {
 	j.cond.Broadcast() // of what is kept, too
 	return n, j.err
 }
+
+// begins reports whether the number is the first of a kernel, which may have started anew: then the
+// serial port has said it before, or is about to.
+func (j *join) begins(number uint64) bool {
+	late := false
+	defer j.after(catchUp, &late).Stop()
+	for j.told != number && !late && !j.com1Ended && j.err == nil {
+		j.cond.Wait()
+	}
+	return j.told == number && j.number != number
+}
+
+// catchUp is how long after the virtio console what the serial port has sent before it may come.
+const catchUp = 500 * time.Millisecond
 
 // end says that no more comes by the virtio console.
 func (p joinPort) end() {

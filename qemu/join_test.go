@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -19,8 +20,9 @@ import (
 func TestJoin(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for round := range 300 {
-		var want, com1, port bytes.Buffer
-		open, turns, ported := false, 0, 0
+		var want, wantErrors, com1, port bytes.Buffer
+		open, turns, ported, fakes := false, random.IntN(1e9), 0, 0
+		errors := false
 		for i := range random.IntN(30) {
 			text := fmt.Sprintf("%d \x1b[31m\x1b]zf-po\x1b]zf-com1;x\a\x1b]zf-port;99\a \x1b]0;title\a%s", i, strings.Repeat("y", random.IntN(50)))
 			if random.IntN(4) == 0 {
@@ -28,21 +30,34 @@ func TestJoin(t *testing.T) {
 			}
 			switch {
 			case random.IntN(2) == 0:
+				if was := errors; open && random.IntN(3) == 0 {
+					fmt.Fprintf(&com1, "\x1b]zf-com1;%d\a", ported)
+					open, errors = false, !was
+				}
 				if !open {
 					turns, ported = turns+1, 0
-					fmt.Fprintf(&com1, "\x1b]zf-port;%d\a", turns)
-					fmt.Fprintf(&port, "\x1b]zf-port;%d\a", turns)
+					head := "port"
+					if errors {
+						head = "errs"
+					}
+					fmt.Fprintf(&com1, "\x1b]zf-%s;%d\a", head, turns)
+					fmt.Fprintf(&port, "\x1b]zf-%s;%d\a", head, turns)
 				}
 				open = true
 				port.WriteString(text)
 				ported += len(text)
+				fakes++
+				if errors {
+					wantErrors.WriteString(text)
+					continue
+				}
 			case open:
 				fmt.Fprintf(&com1, "\x1b]zf-com1;%d\a", ported)
 				open = false
 				fallthrough
 			default:
 				if random.IntN(9) == 0 {
-					turns = 0 // the machine was reset
+					turns = random.IntN(1e9) // the machine was reset
 				}
 				text = strings.ReplaceAll(text, ";99", ":99")
 				com1.WriteString(text)
@@ -50,8 +65,8 @@ func TestJoin(t *testing.T) {
 			want.WriteString(text)
 		}
 		synctest.Test(t, func(t *testing.T) {
-			var got bytes.Buffer
-			j := newJoin(&got)
+			var got, gotErrors bytes.Buffer
+			j := newJoin(&got, nil, &gotErrors)
 			feed := func(w io.Writer, b []byte, most int) {
 				for n := 0; len(b) > 0; b = b[n:] {
 					n = min(len(b), 1+int(uint(len(b))*2654435761%uint(most)))
@@ -65,14 +80,16 @@ func TestJoin(t *testing.T) {
 				func() { feed(joinPort{j}, port.Bytes(), 1+round%70); joinPort{j}.end() },
 			}
 			started := time.Now()
-			go feeds[round%2]()
+			var fed sync.WaitGroup
+			fed.Go(feeds[round%2])
 			if round%3 > 0 {
 				synctest.Wait() // it comes as far as it can
 			}
-			go feeds[1-round%2]()
-			synctest.Wait()
-			if !bytes.Equal(got.Bytes(), want.Bytes()) || time.Since(started) > 0 {
-				t.Fatalf("round %d, after %v:\n%q; want\n%q", round, time.Since(started), got.String(), want.String())
+			fed.Go(feeds[1-round%2])
+			fed.Wait()
+			took, most := time.Since(started), time.Duration(fakes)*catchUp
+			if !bytes.Equal(got.Bytes(), want.Bytes()) || !bytes.Equal(gotErrors.Bytes(), wantErrors.Bytes()) || took > most {
+				t.Fatalf("round %d, after %v:\n%q and %q; want\n%q and %q", round, took, got.String(), gotErrors.String(), want.String(), wantErrors.String())
 			}
 		})
 	}
@@ -87,7 +104,7 @@ func TestJoinHeld(t *testing.T) {
 		{"one \x1b\x1b]zf", "\x1b]zf-com1;5\atwo \x1b]zf-port;2\a", "-port;2\athree", "one \x1btwo three"},
 	} {
 		var got bytes.Buffer
-		j := newJoin(&got)
+		j := newJoin(&got, nil, nil)
 		io.WriteString(j, "\x1b]zf-port;1\a")
 		io.WriteString(joinPort{j}, "\x1b]zf-port;1\a"+tt.port)
 		io.WriteString(j, tt.com1)
@@ -103,7 +120,7 @@ func TestJoinHeld(t *testing.T) {
 func TestJoinLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got bytes.Buffer
-		j := newJoin(&got)
+		j := newJoin(&got, nil, nil)
 		go fmt.Fprintf(joinPort{j}, "\x1b]zf-port;1\aone ")
 		fmt.Fprintf(j, "\x1b]zf-port;1\a\x1b]zf-com1;100\atwo \x1b]zf-port;2\a\x1b]zf-com1;4\athree ")
 		go fmt.Fprintf(joinPort{j}, "\x1b]zf-port;3\afour ") // the mark of the second turn is lost
@@ -127,7 +144,7 @@ func TestJoinInput(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var got, serial, port bytes.Buffer
-			j := newJoin(&got)
+			j := newJoin(&got, nil, nil)
 			go func() {
 				time.Sleep(undecided / 2)
 				io.WriteString(j, tt.says)
@@ -153,10 +170,10 @@ func TestJoinInput(t *testing.T) {
 func FuzzJoin(f *testing.F) {
 	f.Add([]byte("text \x1b]zf-port;1\a more \x1b]zf-com1;0\a end"), uint8(3))
 	f.Add([]byte("\x1b]zf-com1;99999999999999999999999999999999999\a\x1b]zf-com1;"), uint8(1))
-	ours := regexp.MustCompile(`\x1b\](zf-port|zf-com1|zf-stdin);[0-9]{1,20}\x07`)
+	ours := regexp.MustCompile(`\x1b\](zf-port|zf-errs|zf-com1|zf-stdin);[0-9]{1,20}\x07`)
 	f.Fuzz(func(t *testing.T, b []byte, every uint8) {
 		var got bytes.Buffer
-		j := newJoin(&got)
+		j := newJoin(&got, nil, nil)
 		joinPort{j}.end() // nothing is to come
 		for i := 0; i < len(b); i += int(every) + 1 {
 			j.Write(b[i:min(len(b), i+int(every)+1)])

@@ -51,6 +51,7 @@ type VM struct {
 	result Result
 	err    error
 
+	text     *join // of the serial port and the virtio console
 	writeErr error // of cfg.Stdout or cfg.Records; final when the serial ports have ended
 	writing  sync.Mutex
 }
@@ -177,7 +178,8 @@ func Start(ctx context.Context, cfg Config) (*VM, error) {
 
 	vm.monitor = newMonitor(streams.monitor, vm.event)
 	var ports sync.WaitGroup
-	stdout := newJoin(cfg.Stdout)
+	stdout := newJoin(cfg.Stdout, cfg.PortOutput, cfg.PortErrors)
+	stdout.alone, vm.text = !cfg.Port, stdout
 	ports.Go(func() { vm.copySerial(streams.output, stdout); stdout.end() })
 	ports.Go(func() { vm.copySerial(streams.port, joinPort{stdout}); joinPort{stdout}.end() })
 	ports.Go(func() { vm.copySerial(streams.records, cfg.Records) })
@@ -311,6 +313,9 @@ func (vm *VM) wakeConsole(ended <-chan struct{}) {
 	}
 }
 
+// signalLimit is how long a signal that has ended QEMU may take to end the VM's context.
+const signalLimit = time.Second
+
 // wait collects the end of the process, which it closes ended for, and of the streams.
 func (vm *VM) wait(ports *sync.WaitGroup, ended chan struct{}) {
 	defer close(vm.done)
@@ -344,6 +349,16 @@ func (vm *VM) wait(ports *sync.WaitGroup, ended chan struct{}) {
 		r.Status = -1
 	}
 	vm.err = r.decode()
+	if r.Reason == "host-signal" || r.Signal == syscall.SIGINT {
+		// A terminal's ^C reaches QEMU and us, and QEMU's end may be seen first.
+		select {
+		case <-vm.ctx.Done():
+		case <-time.After(signalLimit):
+		}
+	}
+	if most := 63; r.Outcome == Exited && r.Program == most {
+		r.Program = int(max(uint64(most), vm.text.exited&0xff))
+	}
 	switch {
 	case r.Reason == stateError:
 		vm.err = r.accelError(vm.cfg.accel())

@@ -9,17 +9,22 @@ import (
 // A second, faster way out for programs' output: a port whose bytes the host joins with those of
 // COM1. Escape sequences, which the host removes (qemu/join.go), say which of them is active:
 //
-//	ESC ] zf-port;K BEL     on COM1: what follows is in the port, for the Kth time since boot
+//	ESC ] zf-port;K BEL     on COM1: what follows is in the port
 //	ESC ] zf-port;K BEL     in the port: what follows is to wait for that
+//	ESC ] zf-errs;K BEL     in the place of both: it is of the program's standard error
 //	ESC ] zf-com1;N BEL     on COM1: N bytes have gone by the port since; what follows is here
 //
-// The kernel's own text and each trace go through COM1, after everything in the port.
+// The kernel's own text and each trace go through COM1, after everything in the port. K counts up
+// from a random number, which is hard to guess, since a program may write such sequences, too.
 
 // COM1 also says where input comes from, once and before the program starts:
 //
 //	ESC ] zf-stdin;1 BEL    on COM1: what is sent to the port is received; 0: it is not
 //
-// What is sent to COM1 is received in any case.
+// What is sent to COM1 is received in any case. And it says how a program has exited if that is more
+// than the end of the machine can say:
+//
+//	ESC ] zf-exit;N BEL     on COM1: with the status N
 
 // Set once at boot.
 var portSend, portFlush, portReceive uintptr // addresses of functions; 0: there is no port
@@ -29,7 +34,9 @@ var bell = [...]byte{'\a'} // never written
 // Under the kernel lock; the panic path takes none.
 var (
 	onPort bool                   // the port is active
-	turns  uint64                 // how often it became active
+	errors bool                   // what comes is of a program's standard error
+	onErrs bool                   // what the port has is
+	turns  uint64                 // K
 	ported uint64                 // bytes that went there since
 	digits [tracer.MaxDigits]byte // of turns
 )
@@ -46,26 +53,57 @@ func UsePort(send func(p []byte) int, flush func(), receive func() (byte, bool))
 	portSend = **(**uintptr)(unsafe.Pointer(&send))
 }
 
-// TellInput tells the host whether input through the port is received, if there is a port. Early
-// context, before the program starts.
-func TellInput(byPort bool) {
+// TellInput tells the host whether input through the port is received, if there is a port. random
+// is one that is hard to guess. Early context, before the program starts.
+func TellInput(byPort bool, random uint64) {
 	if portSend == 0 {
 		return
 	}
-	text := "\x1b]zf-stdin;0\a"
+	turns = 1e9 + random%1e9 // all of a length: what that costs does not depend on it
+	by := uint64(0)
 	if byPort {
-		text = "\x1b]zf-stdin;1\a"
+		by = 1
 	}
-	com1.SendAll(unsafe.Slice(unsafe.StringData(text), len(text)))
+	mark("\x1b]zf-stdin;", by)
 }
 
-// enterPort makes the port active.
+// SetErrors says whether what Text gets is of a program's standard error, or of its standard output.
+// Kernel context.
+func SetErrors(on bool) { errors = on }
+
+// TellStatus tells the host with which status a program has exited, if there is a port. Kernel
+// context.
+func TellStatus(status uint64) {
+	if portSend != 0 {
+		Flush()
+		mark("\x1b]zf-exit;", status)
+	}
+}
+
+// mark sends a sequence with a number on COM1.
+func mark(head string, n uint64) {
+	com1.SendAll(unsafe.Slice(unsafe.StringData(head), len(head)))
+	var b [tracer.MaxDigits]byte
+	for _, c := range b[tracer.Digits(&b, n, 10):] {
+		com1.Send(c)
+	}
+	com1.SendAll(bell[:])
+}
+
+// enterPort makes the port active, for the output that comes.
 func enterPort() {
-	if onPort {
+	if onPort && onErrs == errors {
 		return
 	}
+	if onPort {
+		leavePort()
+	}
 	turns++
-	const head = "\x1b]zf-port;"
+	onErrs = errors
+	head := "\x1b]zf-port;"
+	if errors {
+		head = "\x1b]zf-errs;"
+	}
 	both(unsafe.Slice(unsafe.StringData(head), len(head)))
 	both(digits[tracer.Digits(&digits, turns, 10):])
 	both(bell[:])
@@ -82,13 +120,7 @@ func both(p []byte) {
 func leavePort() {
 	onPort = false // the rest of this may fault
 	flushPort()
-	const head = "\x1b]zf-com1;"
-	com1.SendAll(unsafe.Slice(unsafe.StringData(head), len(head)))
-	var b [tracer.MaxDigits]byte
-	for _, c := range b[tracer.Digits(&b, ported, 10):] {
-		com1.Send(c)
-	}
-	com1.SendAll(bell[:])
+	mark("\x1b]zf-com1;", ported)
 }
 
 // portText sends Text's bytes through the port.

@@ -24,13 +24,15 @@ const (
 	exitStatus = 0x40
 )
 
-// Exit ends the machine with a status from 0 to 63; larger ones become 63. Early and kernel
-// context. It does not return.
+// Exit ends the machine with a status from 0 to 255. The emulator is told 63 for larger ones, and the
+// host by its virtio console what they are, if there is one. Early and kernel context. It does not
+// return.
 func Exit(status int) {
 	sendCounts()
 	v := uint32(exitOK)
 	if status != 0 {
 		if status < 0 || status > 63 {
+			console.TellStatus(uint64(status & 0xff))
 			status = 63
 		}
 		v = exitStatus + uint32(status)

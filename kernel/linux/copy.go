@@ -6,7 +6,6 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/parts"
 	"github.com/zeroframe/zeroframe/kernel/thread"
-	"github.com/zeroframe/zeroframe/kernel/tty"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
@@ -94,7 +93,7 @@ func (c *call) give(f *file, off int64, from, n uintptr, wait bool) int64 {
 		}
 		return c.writeNode(f.node, from, n, off, true)
 	case terminal:
-		tty.Serial.Write(unsafe.Slice((*byte)(arch.Pointer(from)), n))
+		f.put(unsafe.Slice((*byte)(arch.Pointer(from)), n))
 		noteOutput(n)
 		return int64(n)
 	case device, zeroDevice:

@@ -50,12 +50,16 @@ var (
 )
 
 // openStd opens the terminal as descriptors 0, 1 and 2. Reading does not block, so the Go runtime
-// waits for input without a thread.
+// waits for input without a thread. 2 is a file of its own, so that its output can be told apart.
 func openStd() {
 	files[0] = file{kind: terminal, flags: oRdwr | oNonblock, refs: 1}
-	files[1] = file{kind: terminal, flags: oRdwr, refs: 2}
-	fds[0], fds[1], fds[2] = 1, 2, 2
+	files[1] = file{kind: terminal, flags: oRdwr, refs: 1}
+	files[2] = file{kind: terminal, flags: oRdwr, refs: 1, obj: standardError}
+	fds[0], fds[1], fds[2] = 1, 2, 3
 }
+
+// standardError is what obj is in a terminal's file that is the standard error.
+const standardError = 1
 
 // get returns the open file of a descriptor, or nil.
 //

@@ -3,6 +3,7 @@ package linux
 import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/dev/entropy"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/tty"
@@ -263,7 +264,7 @@ func blockAddr() uintptr {
 	return addressOf(&block)
 }
 
-func writeTerminal(_ *call, _ *file, from, n uintptr) int64 {
+func writeTerminal(_ *call, f *file, from, n uintptr) int64 {
 	done := uintptr(0)
 	for done < n {
 		part := min(n-done, uintptr(len(block)))
@@ -273,11 +274,18 @@ func writeTerminal(_ *call, _ *file, from, n uintptr) int64 {
 			}
 			return -eFAULT
 		}
-		tty.Serial.Write(block[:part])
+		f.put(block[:part])
 		done += part
 	}
 	noteOutput(n)
 	return int64(n)
+}
+
+// put sends bytes of the kernel's memory to the terminal.
+func (f *file) put(p []byte) {
+	console.SetErrors(f.isTerminal() && f.obj == standardError)
+	tty.Serial.Write(p)
+	console.SetErrors(false) // of what is typed, the echo is output
 }
 
 func outByte(a uintptr, v uint8) bool { return copyOut(a, addressOf(&v), 1) }

@@ -348,7 +348,11 @@ func bringUpFDs(dir vfs.ID) {
 				return
 			}
 		}
-		vfs.Lead(id, nodeOf(f))
+		to := nodeOf(f)
+		if f.isTerminal() && f.obj == standardError {
+			to = 0 // which is more than the node says, so it is opened by reopen
+		}
+		vfs.Lead(id, to)
 	}
 }
 
@@ -444,10 +448,19 @@ func (c *call) reopen(fd int32, flags uintptr) int64 {
 	if f == nil {
 		return -eNOENT
 	}
+	again := file{flags: flags & keptFlags, obj: f.obj}
+	if f.isTerminal() {
+		again.kind, again.node = ttyDevice, nodeOf(f)
+		vfs.Retain(again.node)
+		n := open(again, flags)
+		if n < 0 {
+			vfs.Release(again.node)
+		}
+		return n
+	}
 	if !f.isPipe() {
 		return -eNXIO
 	}
-	again := file{flags: flags & keptFlags, obj: f.obj}
 	return again.openEnd(&pipes[f.obj], flags)
 }
 

@@ -59,11 +59,11 @@ func infoOf(f *file) (i vfs.Info) {
 	if k.traits&named != 0 || k.traits&piped != 0 && pipes[f.obj].fifo != 0 {
 		return vfs.Stat(f.node)
 	}
-	if i.Mode = k.mode; f.kind == terminal {
-		i.Rdev = devTTY
-	}
-	i.Nlink = 1
+	i.Mode, i.Nlink = k.mode, 1
 	i.Ino = 1<<32 + uint64(index(f))
+	if f.kind == terminal { // there is one, which three files have open
+		i.Rdev, i.Ino = devTTY, 1<<32
+	}
 	if f.kind == pipeRead || f.kind == pipeWrite {
 		i.Ino = 2<<32 + uint64(f.obj)
 	}
