@@ -146,7 +146,7 @@ func TestStackLimit(t *testing.T) {
 		{"stack.limit=irq:16385", "", "stack.limit=irq:16385 is ignored: want stack.limit=panic, report or off, or stack.limit.NAME=BYTES"},
 		{"stack.limit=irq:1 stack.limit=off", "", ""},
 		{"stack.limit=boot:100 stack.limit=off", "", ""},
-		{"panic=later", "", "panic=later is ignored: want exit, halt, reset or monitor\r\n"},
+		{"panic=later", "", "panic=later is ignored: want exit, halt, reset, monitor or keep\r\n"},
 		{"x=" + strings.Repeat("y", 4500), "", "longer than the kernel keeps"},
 		{"stack.limit=bot:100", "", "stack.limit=bot:100 is ignored: want stack.limit=panic, report or off, or stack.limit.NAME=BYTES, with 1 to the stack's size and a NAME of boot pf exc irq df nmi mc debug panic nested kernel\r\n"},
 		{"stack.limit=boot", "", "stack.limit=boot is ignored: want stack.limit=panic, report or off, or stack.limit.NAME=BYTES"},

@@ -10,6 +10,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/observe/eventstream"
 	"github.com/zeroframe/zeroframe/kernel/option"
 	"github.com/zeroframe/zeroframe/kernel/parts"
+	"github.com/zeroframe/zeroframe/tracer"
 )
 
 // How the machine ends. Under QEMU, the debug-exit device ends it with a status that tells zf how
@@ -53,10 +54,15 @@ func sendCounts() {
 func leave(v uint32) {
 	arch.DisableInterrupts()
 	stopAlarm()
+	flush()
+	arch.Exit(v)
+}
+
+// flush sends all that is still to be sent.
+func flush() {
 	netconsole.Flush()
 	eventstream.Flush()
 	console.Flush()
-	arch.Exit(v)
 }
 
 func halt() {
@@ -75,6 +81,7 @@ const (
 	endHalt
 	endReset
 	endMonitor
+	endKeep
 )
 
 // endRow is a row of the table of ends.
@@ -94,6 +101,7 @@ func (e end) row() endRow {
 		endHalt:    {turnPages, 0, nil},
 		endReset:   {resetAfterTrace, 0, arch.Restart},
 		endMonitor: {monitorThenQuit, exitTrace, nil},
+		endKeep:    {keepOrQuit, exitTrace, nil},
 	}
 	if int(e) >= len(ends) {
 		e = endExit
@@ -105,7 +113,7 @@ func (e end) row() endRow {
 // depend on reading anything then. Set once at boot.
 var afterTrace end
 
-// SetEnd reads the option panic=exit|halt|reset|monitor.
+// SetEnd reads the option panic=exit|halt|reset|monitor|keep.
 func SetEnd() {
 	how, _ := option.Word("panic")
 	afterTrace = end(how)
@@ -151,6 +159,16 @@ func Quit() {
 	halt()
 }
 
+// keepOrQuit halts if the machine has died for want of memory, so that the host can read who has it,
+// and ends it otherwise.
+func keepOrQuit() {
+	if stageDetails[0].Kind != tracer.KindOOM {
+		Quit()
+	}
+	flush()
+	turnPages()
+}
+
 func monitorThenQuit() {
 	monitorAfterTrace()
 	Quit()
@@ -163,8 +181,6 @@ func resetAfterTrace() {
 
 // Reset restarts the machine once all output is sent.
 func Reset() {
-	netconsole.Flush()
-	eventstream.Flush()
-	console.Flush()
+	flush()
 	arch.Restart()
 }

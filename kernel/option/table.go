@@ -19,7 +19,7 @@ var table = [...]Row{
 		Help: "print only the first line of the boot report; zf run -q drops that line too"},
 	{Name: "cpus", Argument: "N", Usual: "64", Min: 1, Max: 64, Want: "want a number of CPUs from 1 to 64",
 		Help: "how many of the machine's CPUs to start at most; zf run -smp N gives QEMU's machine N. Threads run on all of them, and a death has a trace of each"},
-	{Name: "panic", Usual: "exit", Words: []string{"exit", "halt", "reset", "monitor"},
+	{Name: "panic", Usual: "exit", Words: []string{"exit", "halt", "reset", "monitor", "keep"},
 		Help: "what follows a fatal trace: exit ends QEMU, or halts without QEMU; halt halts; reset resets the machine, and the next boot prints the crash log; monitor opens the monitor, and ends QEMU when you leave it; keep halts after an end of memory, and does as exit otherwise, so that zf run, which adds it, can see what the heap has"},
 	{Name: "core", needs: &dump, Usual: "off", Words: []string{"off", "net", "com2", "ram"},
 		Help: "what a dying machine does with its memory after all traces: net sends it where netconsole= sends, com2 over the second serial port, the most useful pages first; zf receive -cores FOLDER takes it. ram keeps it over a warm reset (panic=reset), and the next boot sends it"},
