@@ -32,7 +32,7 @@ var notAsserted = map[string]string{
 	"fault.takeWatches":    "reads: who changes what is watched has all other CPUs stand still",
 	"mem.Fill":             "no CPU changes areas meanwhile (fill.go)",
 	"mem.fill":             "no CPU changes areas meanwhile (fill.go)",
-	"nic.Send":             "the panic path sends, too",
+	"nic.transfer":         "the panic path sends, too",
 	"nic.Restart":          "the panic path sends, too",
 	"nic.disturbed":        "the panic path sends, too",
 	"nic.sendE1000":        "the panic path sends, too",

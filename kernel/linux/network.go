@@ -87,7 +87,7 @@ func writeCard(_ *call, _ *file, from, n uintptr) int64 {
 	case !copyIn(blockAddr(), from, n):
 		return -eFAULT
 	}
-	if !nic.Send(blockAddr(), int(n)) && !(nic.Restart() && nic.Send(blockAddr(), int(n))) {
+	if !nic.Post(blockAddr(), int(n)) && !(nic.Restart() && nic.Post(blockAddr(), int(n))) {
 		return -eIO
 	}
 	return int64(n)

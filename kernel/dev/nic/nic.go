@@ -43,7 +43,9 @@ var drivers = [...]struct {
 	// Starts the card, from whatever state it is in.
 	start func() bool
 	// Hands a frame over and waits until it is taken.
-	send     func(frame uintptr, n int, mine uint32) bool
+	send func(frame uintptr, n int, mine uint32) bool
+	// Hands a frame over, and waits only if there is no room for it; nil: send.
+	post     func(frame uintptr, n int, mine uint32) bool
 	readable func() bool                  // reports whether a frame was received
 	receive  func(buf uintptr, n int) int // copies it, and returns its length
 	// Makes the card interrupt by a message; nil: it cannot.
@@ -51,11 +53,11 @@ var drivers = [...]struct {
 	// Tells the card that its interrupt was seen; nil: not needed.
 	seen func()
 }{
-	virtioModern: {"virtio-net (PCI, modern)", startVirtio, sendVirtio, readableVirtio, receiveVirtio, routeMSIX, nil},
-	virtioLegacy: {"virtio-net (PCI, legacy)", startVirtio, sendVirtio, readableVirtio, receiveVirtio, routeMSIX, nil},
-	virtioMMIO:   {"virtio-net (memory-mapped)", startVirtio, sendVirtio, readableVirtio, receiveVirtio, nil, nil},
-	e1000:        {"e1000", startE1000, sendE1000, readableE1000, receiveE1000, nil, nil},
-	e1000e:       {"e1000e", startE1000, sendE1000, readableE1000, receiveE1000, routeMSI, seenE1000},
+	virtioModern: {"virtio-net (PCI, modern)", startVirtio, sendVirtio, postVirtio, readableVirtio, receiveVirtio, routeMSIX, nil},
+	virtioLegacy: {"virtio-net (PCI, legacy)", startVirtio, sendVirtio, postVirtio, readableVirtio, receiveVirtio, routeMSIX, nil},
+	virtioMMIO:   {"virtio-net (memory-mapped)", startVirtio, sendVirtio, postVirtio, readableVirtio, receiveVirtio, nil, nil},
+	e1000:        {"e1000", startE1000, sendE1000, nil, readableE1000, receiveE1000, nil, nil},
+	e1000e:       {"e1000e", startE1000, sendE1000, nil, readableE1000, receiveE1000, routeMSI, seenE1000},
 }
 
 // onPCI are the families of cards on PCI, in the order in which they are searched for: if a
@@ -162,7 +164,22 @@ func Name() string { return drivers[card].name }
 // within a second or more; after that it waits less, until a frame is taken. It needs nothing of
 // the runtime, allocates nothing, and may be called while another Send is interrupted; when that
 // one goes on, it sends its frame once more. Any context, interrupts off.
-func Send(frame uintptr, n int) bool {
+func Send(frame uintptr, n int) bool { return transfer(frame, n, true) }
+
+// Post is Send for the frames of programs: it returns when the card has the frame, which it may not
+// have read yet. Kernel context.
+func Post(frame uintptr, n int) bool { return transfer(frame, n, false) }
+
+// Waiting returns how many frames of Post the card has not read yet. Kernel context.
+func Waiting() int {
+	if !Up() || drivers[card].post == nil {
+		return 0
+	}
+	return int(tx.Index() - tx.UsedIndex())
+}
+
+// transfer is Send, and waits for the card only if wait is set.
+func transfer(frame uintptr, n int, wait bool) bool {
 	if !Up() || n <= 0 || n > MaxFrame {
 		return false
 	}
@@ -170,7 +187,11 @@ func Send(frame uintptr, n int) bool {
 	for try := 0; try < 3; try++ {
 		sends++
 		mine := sends
-		ok = drivers[card].send(frame, n, mine)
+		if post := drivers[card].post; post != nil && !wait {
+			ok = post(frame, n, mine)
+		} else {
+			ok = drivers[card].send(frame, n, mine)
+		}
 		if !disturbed(mine) {
 			break
 		}

@@ -117,7 +117,7 @@ func readAddress(has bool) {
 
 // sendVirtio hands a frame over and waits until the device has taken it.
 func sendVirtio(frame uintptr, n int, mine uint32) bool {
-	ticket, ok := tx.put(frame, n, mine)
+	ticket, ok := handOver(frame, n, mine)
 	if !ok {
 		return false
 	}
@@ -136,10 +136,36 @@ func sendVirtio(frame uintptr, n int, mine uint32) bool {
 	return false
 }
 
+// handOver hands a frame over, and leaves it to the caller to notify the device. It waits for the
+// device only if there is no room, because earlier frames of the program's have not been taken.
+func handOver(frame uintptr, n int, mine uint32) (ticket uint16, ok bool) {
+	if tx.full() {
+		device.Notify(queueSend) // who was interrupted may have handed them over and no more
+		for i := polls(); tx.full(); i-- {
+			if i == 0 || disturbed(mine) || device.Status()&virtio.StatusNeedsReset != 0 {
+				stalled = !disturbed(mine)
+				return 0, false
+			}
+		}
+		stalled = false
+	}
+	return tx.put(frame, n, mine)
+}
+
+func postVirtio(frame uintptr, n int, mine uint32) bool {
+	_, ok := handOver(frame, n, mine)
+	if ok && !tx.Watched() {
+		device.Notify(queueSend)
+	}
+	return ok
+}
+
 func readableVirtio() bool { return rx.readable() }
 
 func receiveVirtio(buf uintptr, n int) int {
 	got := rx.take(buf, n)
-	device.Notify(queueReceive)
+	if !rx.Watched() {
+		device.Notify(queueReceive)
+	}
 	return got
 }

@@ -147,6 +147,25 @@ func TestVirtioStuck(t *testing.T) {
 	}
 }
 
+// TestVirtioNotTold: a Send behind frames that fill the queue, of which the device has not been told,
+// tells it.
+func TestVirtioNotTold(t *testing.T) {
+	frame := frameOf(100, 0)
+	fakeVirtio(t, 2, 256, false)
+	if !start() {
+		t.Fatal("the device does not start")
+	}
+	for !tx.full() {
+		tx.put(addressOf(frame), len(frame), sends)
+	}
+	const notify, untold = 0x50, 77 // the register, by the specification
+	arch.Store32(mmio+notify, untold)
+	Send(addressOf(frame), len(frame))
+	if got := arch.Load32(mmio + notify); got != queueSend {
+		t.Errorf("the device is told of queue %d; want %d", got, queueSend)
+	}
+}
+
 // TestNoCard: without a card, nothing happens.
 func TestNoCard(t *testing.T) {
 	frame := frameOf(100, 0)

@@ -67,11 +67,10 @@ func (q *queue) makeReceive() {
 // not, because the device has not taken the earlier frames, or the frame cannot be read. The frame
 // is gone when done(ticket).
 func (q *queue) put(frame uintptr, n int, mine uint32) (ticket uint16, ok bool) {
-	i := q.Index()
-	if i-q.UsedIndex() >= q.slots {
+	if q.full() {
 		return 0, false
 	}
-	slot := i % q.slots
+	slot := q.Index() % q.slots
 	length, ok := fill(q.buffer(slot), frame, n)
 	if !ok || disturbed(mine) {
 		return 0, false
@@ -79,6 +78,9 @@ func (q *queue) put(frame uintptr, n int, mine uint32) (ticket uint16, ok bool) 
 	q.SetLength(2*slot+1, uint32(length))
 	return q.Publish(2 * slot), true
 }
+
+// full reports whether the device has all buffers.
+func (q *queue) full() bool { return q.Index()-q.UsedIndex() >= q.slots }
 
 func (q *queue) done(ticket uint16) bool { return int16(q.UsedIndex()-ticket) >= 0 }
 

@@ -12,6 +12,7 @@ import "github.com/zeroframe/zeroframe/arch"
 const (
 	descSize    = 16
 	noInterrupt = 1 // of the first ring's flags
+	noNotify    = 1 // of the second ring's flags
 
 	maxQueue = 1024 // descriptors; older devices prescribe the number
 
@@ -81,6 +82,13 @@ func (q *Queue) Silence(on bool) {
 		flags = noInterrupt
 	}
 	arch.Store16(q.avail, flags)
+}
+
+// Watched reports whether the device looks at the queue by itself for now, and wants no notification
+// of what was published. Source: the specification, 2.7.10.
+func (q *Queue) Watched() bool {
+	arch.Fence() // the index is there before the device's answer is read
+	return arch.Load16(q.used)&noNotify != 0
 }
 
 // Index returns the number of chains that the device was given, and UsedIndex how many it has used,
