@@ -468,6 +468,14 @@ func PCTableBounds() (lo, hi uintptr) { return amd64.PCTableBounds() }
 // RuntimeEntry returns where the Go runtime starts under Linux.
 func RuntimeEntry() uintptr { return amd64.RuntimeEntry() }
 
+// PollWaiters returns the address of the runtime's count of goroutines that wait for a descriptor's
+// events.
+func PollWaiters() *uint32 { return amd64.PollWaiters() }
+
+// ExitCall returns the place of the function that a goroutine calls before the program exits; nil
+// there: none. Set once, before main begins.
+func ExitCall() *func() { return &amd64.ExitCall }
+
 // Syscall makes a system call.
 func Syscall(number, a, b, c, d, e uintptr) (result uintptr) {
 	return amd64.Syscall(number, a, b, c, d, e)

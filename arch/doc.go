@@ -223,6 +223,9 @@
 //	TypesBase          returns the address from which the runtime counts types' offsets
 //	PCTableBounds      bounds Go's pc tables
 //	RuntimeEntry       returns where the Go runtime starts under Linux
+//	PollWaiters        returns the address of the runtime's count of goroutines that wait for a
+//	                   descriptor's events
+//	ExitCall           returns the place of the function that a goroutine calls before the exit
 //	Syscall            makes a system call
 //
 // Registers of devices:

@@ -27,6 +27,7 @@
 //	counter.go       the frequency of the time stamp counter, if CPUID gives it
 //	frame.go         a trap frame's fields for other packages; its registers by a trace's numbers
 //	signal.go        the CPU's part of what Linux puts on a thread's stack for a signal
+//	exit.go          a call that a goroutine makes before the program exits
 //	cpu.go           the CPU's name and features
 //	device.go        registers of devices, in ports and in memory
 //	cache.go         caches written back to RAM

@@ -14,5 +14,9 @@ func PCTableBounds() (lo, hi uintptr)
 // RuntimeEntry returns where the Go runtime starts under Linux.
 func RuntimeEntry() uintptr
 
+// PollWaiters returns the address of the runtime's count of goroutines that wait for a descriptor's
+// events (netpollWaiters of runtime/netpoll.go).
+func PollWaiters() *uint32
+
 // Syscall makes a system call. Goroutine context.
 func Syscall(number, a, b, c, d, e uintptr) (result uintptr)

@@ -30,6 +30,12 @@ TEXT ·RuntimeEntry(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ	AX, ret+0(FP)
 	RET
 
+// func PollWaiters() *uint32
+TEXT ·PollWaiters(SB), NOSPLIT|NOFRAME, $0-8
+	LEAQ	runtime·netpollWaiters(SB), AX
+	MOVQ	AX, ret+0(FP)
+	RET
+
 // func Syscall(number, a, b, c, d, e uintptr) (result uintptr)
 TEXT ·Syscall(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ	number+0(FP), AX
