@@ -63,6 +63,7 @@
 //	socketstate.go     what poll, select and epoll see
 //	socketlink.go      netlink: which interfaces there are
 //	socketioctl.go     ioctl of sockets
+//	gateway.go         the network stack's sockets, for what goes to other machines
 //
 // Everything runs in kernel context on the kernel stack, with interrupts off. Nothing here waits: a
 // thread that must wait is put aside (package thread).

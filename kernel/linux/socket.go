@@ -11,8 +11,9 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// Sockets. There is no network: sockets talk to sockets of the same program, by Internet loopback
-// addresses, by names in the file tree, by abstract names, and in pairs. Whatever a socket sends is
+// Sockets. They talk to sockets of the same program, by Internet loopback addresses, by names in the
+// file tree, by abstract names, and in pairs. What goes to other machines goes to sockets of the
+// program's network stack, if it has one (gateway.go). Whatever a socket sends is
 // at once in the receiver's buffer, so no packet is ever under way, and everything but waiting for
 // room happens within a system call.
 //
@@ -35,6 +36,7 @@ import (
 //	socketoption.go    options
 //	socketlink.go      netlink: which interfaces there are
 //	socketioctl.go     ioctl of sockets
+//	gateway.go         the network stack's sockets, for what goes to other machines
 
 // Families and types (Linux: include/linux/socket.h, include/linux/net.h).
 const (
@@ -125,6 +127,7 @@ type socket struct {
 	timeout [2]uint64 // ns, of receiving and of sending; 0: none
 
 	groupFrom uint32 // IP_MULTICAST_IF: the address as the program wrote it
+	groupLink uint32 // and the interface, 0: the usual one
 	groups    [maxGroups]membership
 
 	filter       uintptr // a page frame with a program (socketfilter.go); 0: none
@@ -269,6 +272,8 @@ func closeSocket(f *file) {
 	n := f.obj
 	s := socketOf(n)
 	s.file = 0
+	s.endGateway()
+	s.leaveGroups()
 	if s.connects() {
 		s.hangUp()
 	} else if s.isLocal() {

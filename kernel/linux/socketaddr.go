@@ -9,6 +9,7 @@ type address struct {
 	family uint16
 	port   uint16
 	hi, lo uint64
+	link   uint32 // number of the interface that a program has named with it, or 0
 	// A local socket's name: a path, an abstract name after a zero byte, or none.
 	n    uint8
 	name [nameMax]byte
@@ -32,7 +33,7 @@ func (a *address) isV4() bool { return a.hi == 0 && a.lo>>32 == mapped>>32 }
 // isAny reports whether the address stands for all addresses.
 func (a *address) isAny() bool { return a.hi == 0 && (a.lo == 0 || a.lo == mapped) }
 
-// isLoopback reports whether it is an address of this machine.
+// isLoopback reports whether it is an address of this machine alone.
 func (a *address) isLoopback() bool {
 	return a.hi == 0 && (a.lo == loopback6 || a.isV4() && uint8(a.lo>>24) == 127)
 }
@@ -115,6 +116,9 @@ func (s *socket) inAddress(to *address, from, n uintptr) int64 {
 		to.hi, to.lo = 0, mapped|raw.big64(4)>>32
 	case to.family == afInet6 && s.family == afInet6 && n >= sizeInet6-4: // RFC 2133's form
 		to.hi, to.lo = raw.big64(8), raw.big64(16)
+		if n >= sizeInet6 && to.hi>>48 == linkGroup {
+			to.link = raw.little32(24)
+		}
 	case to.family == afInet || to.family == afInet6 && s.family == afInet6:
 		return -eINVAL
 	default:
@@ -153,6 +157,12 @@ func (a *address) raw(r *rawAddress, family uint16) uintptr {
 		r[2], r[3] = uint8(a.port>>8), uint8(a.port)
 		r.putBig64(8, a.hi)
 		r.putBig64(16, a.lo)
+		switch {
+		case isLinkLocal(a.hi):
+			r[24] = ethIndex
+		case a.hi>>48 == linkGroup:
+			r[24] = uint8(a.link)
+		}
 		return sizeInet6
 	case afNetlink:
 		r[4], r[5], r[6], r[7] = uint8(a.lo), uint8(a.lo>>8), uint8(a.lo>>16), uint8(a.lo>>24)

@@ -33,7 +33,7 @@ func (s *socket) portTaken(a *address) bool {
 	for n := int32(1); n <= highSocket; n++ {
 		t := socketOf(n)
 		if t == nil || t == s || !t.bound || t.protocol != s.protocol || !t.isInet() ||
-			t.local.port != a.port {
+			t.local.port != a.port || t.local.isRemote() {
 			continue
 		}
 		if !s.covers(a, &t.local) && !t.covers(&t.local, a) {
@@ -54,7 +54,7 @@ func (s *socket) portTaken(a *address) bool {
 // takePort gives a socket its address, with a free port if the address has none.
 func (s *socket) takePort(a *address) int64 {
 	if a.port != 0 {
-		if s.portTaken(a) {
+		if !a.isRemote() && s.portTaken(a) {
 			return -eADDRINUSE
 		}
 	} else {
@@ -80,7 +80,7 @@ func (s *socket) takePort(a *address) int64 {
 func portInUse(protocol, port uint16) bool {
 	for n := int32(1); n <= highSocket; n++ {
 		if t := socketOf(n); t != nil && t.bound && t.protocol == protocol && t.isInet() &&
-			t.local.port == port {
+			t.local.port == port && !t.local.isRemote() {
 			return true
 		}
 	}
@@ -119,11 +119,15 @@ func sysBind(c *call, _ *file, s *socket) int64 {
 		return -eINVAL
 	case a.family == afInet6 && s.options[optV6Only] != 0 && a.isV4():
 		return -eINVAL
-	case !a.isAny() && !a.isLoopback() && !s.bindsFreely() && !(s.kind == sockDgram &&
-		a.isMulticast()):
+	case !a.isAny() && !a.isOwn() && !s.bindsFreely() && !(s.kind == sockDgram &&
+		(a.isMulticast() || a.isBroadcast())):
 		return -eADDRNOTAVAIL
 	}
-	return s.takePort(&a)
+	errno := s.takePort(&a)
+	if errno == 0 && !s.connects() {
+		s.becomeGateway()
+	}
+	return errno
 }
 
 // bindsFreely reports whether the socket may have addresses that the machine does not have.
@@ -132,7 +136,7 @@ func (s *socket) bindsFreely() bool {
 }
 
 // route completes a destination: the "any" address becomes this machine's. It returns an error if
-// the destination is not this machine.
+// there is no way to it.
 func (s *socket) route(a *address) int64 {
 	if a.isAny() {
 		if a.lo == mapped {
@@ -144,12 +148,16 @@ func (s *socket) route(a *address) int64 {
 	switch {
 	case s.family == afInet6 && a.isV4() && s.options[optV6Only] != 0:
 		return -eNETUNREACH
-	case !a.isLoopback() && !(s.kind == sockDgram && a.isMulticast()), s.kind != sockDgram &&
-		a.isBroadcast():
+	case s.gateway(a) != nil && sourceFor(a) != nil:
+		if s.bound && s.local.isLoopback() {
+			return -eINVAL
+		}
+	case !a.isOwn() && !(s.kind == sockDgram && (a.isMulticast() || a.isBroadcast())),
+		s.kind != sockDgram && a.isBroadcast():
 		return -eNETUNREACH
-	case a.isBroadcast() && s.options[optBroadcast] == 0:
+	case a.isBroadcast() && s.options[optBroadcast] == 0 && !s.isGateway():
 		return -eACCES
-	case s.bound && !s.local.isAny() && s.local.isV4() != a.isV4():
+	case s.bound && !s.local.isAny() && s.local.isV4() != a.isV4() && !s.isGateway():
 		if s.local.isV4() {
 			return -eNETUNREACH
 		}
@@ -163,7 +171,12 @@ func (s *socket) source(from, to *address) {
 	from.family, from.port, from.hi, from.lo = s.family, s.local.port, s.local.hi, s.local.lo
 	if s.local.isAny() || s.local.isMulticast() {
 		from.hi, from.lo = 0, loopback6
-		if to.isV4() {
+		if to.isOwn() && !to.isLoopback() {
+			from.hi, from.lo = to.hi, to.lo
+		} else if o := sourceFor(to); o != nil && !to.isLoopback() && (!to.isMulticast() ||
+			s.linkTo(to, 0) == ethIndex) {
+			from.hi, from.lo = o.hi, o.lo
+		} else if to.isV4() {
 			from.lo = loopback4
 			if to.isMulticast() && s.groupFrom != 0 {
 				g := s.groupFrom // in memory order

@@ -46,6 +46,7 @@ func (x *transfer) nextControl(off *uintptr, m *control) (ok bool, errno int64) 
 // inetSend is what control messages say about how to send a datagram.
 type inetSend struct {
 	source   address // given if it has a family
+	link     uint32  // number of the interface, 0: not given
 	tos, ttl int32   // or notGiven
 }
 
@@ -75,6 +76,8 @@ func (x *transfer) inControl(s *socket, to *address, how *inetSend) int64 {
 			if m.kind != scmRights && m.kind != scmCredentials {
 				return -eINVAL
 			}
+		case m.level == levelIPv6 && m.kind == ipv6To && s.isGateway():
+			errno = s.inAddress(&how.source, m.at, m.n)
 		case m.level == levelIPv6 && m.kind == ipv6Info && s.family == afInet6:
 			errno = how.inInfo6(s, &m, v4)
 		case m.level == levelIP && v4:
@@ -149,13 +152,16 @@ func (how *inetSend) inInfo6(s *socket, m *control, v4 bool) int64 {
 func (how *inetSend) from(s *socket, hi, lo uint64, index int32) int64 {
 	a := address{hi: hi, lo: lo}
 	switch {
-	case index != 0 && index != loIndex:
+	case uint32(index) > lastLink():
 		return -eNODEV
+	}
+	how.link = uint32(index)
+	switch {
 	case a.isAny():
 		return 0
-	case !a.isLoopback() && a.isV4():
+	case !a.isOwn() && a.isV4():
 		return -eNETUNREACH
-	case !a.isLoopback() && !s.bindsFreely():
+	case !a.isOwn() && !s.bindsFreely():
 		return -eINVAL
 	}
 	how.source.family, how.source.hi, how.source.lo = afInet6, hi, lo
@@ -165,13 +171,17 @@ func (how *inetSend) from(s *socket, hi, lo uint64, index int32) int64 {
 // setHead fills in the part of a datagram's header that says how it is sent to an address.
 func (x *transfer) setHead(s *socket, to *address, how *inetSend) {
 	h := &x.head
-	h.toHi, h.toLo = to.hi, to.lo
+	h.toHi, h.toLo, h.toPort = to.hi, to.lo, to.port
 	tos, ttl, groupTTL := optClass, optHops, optGroupHops
 	if to.isV4() {
 		tos, ttl, groupTTL = optTOS, optTTL, optGroupTTL
 	}
 	if to.isMulticast() {
 		ttl = groupTTL
+	}
+	h.link = 0
+	if s.isGateway() || (to.isMulticast() || to.isBroadcast()) && s.linkTo(to, how.link) == ethIndex {
+		h.link = ethIndex
 	}
 	h.tos, h.ttl = uint8(s.options[tos]), uint8(s.options[ttl])
 	if how.tos != notGiven {
@@ -184,15 +194,16 @@ func (x *transfer) setHead(s *socket, to *address, how *inetSend) {
 
 // outInet tells how a datagram arrived, as far as a socket has asked for that.
 func (x *transfer) outInet(s *socket, h *datagram) {
-	to := address{hi: h.toHi, lo: h.toLo}
+	to := address{hi: h.toHi, lo: h.toLo, port: h.toPort}
+	link := max(h.link, loIndex)
 	if s.options[optPacketInfo6] != 0 && s.family == afInet6 {
 		var b rawAddress
 		b.putBig64(0, h.toHi)
 		b.putBig64(8, h.toLo)
-		b[16] = loIndex
+		b[16] = link
 		x.outControl(levelIPv6, ipv6Info, addressOf(&b), sizeInfo6)
 	}
-	if !to.isV4() {
+	if !to.isV4() || s.isGateway() {
 		x.outNumber(s, optRecvHops, levelIPv6, ipv6HopLimit, h.ttl, 4)
 		x.outNumber(s, optRecvClass, levelIPv6, ipv6Class, h.tos, 4)
 		x.outTo(s, &to, optRecvTo6, levelIPv6, ipv6To, afInet6)
@@ -203,8 +214,11 @@ func (x *transfer) outInet(s *socket, h *datagram) {
 		local := h.toLo
 		if to.isMulticast() || to.isBroadcast() {
 			local = loopback4
+			if o := sourceFor(&to); o != nil && link == ethIndex {
+				local = o.lo
+			}
 		}
-		b[0] = loIndex
+		b[0] = link
 		b.putBig64(4, local<<32|h.toLo&0xffffffff)
 		x.outControl(levelIP, ipPacketInfo, addressOf(&b), sizeInfo)
 	}
@@ -217,7 +231,6 @@ func (x *transfer) outInet(s *socket, h *datagram) {
 func (x *transfer) outTo(s *socket, to *address, i int, level, kind uint32, family uint16) {
 	if s.options[i] != 0 {
 		var b rawAddress
-		to.port = s.local.port
 		n := to.raw(&b, family)
 		x.outControl(level, kind, addressOf(&b), n)
 	}

@@ -12,8 +12,10 @@ import (
 type datagram struct {
 	size       uint32 // bytes of data
 	port       uint16 // of the sender
-	named      uint8  // bytes of the local sender's name
+	toPort     uint16
+	named      uint8 // bytes of the local sender's name
 	tos, ttl   uint8
+	link       uint8 // interface by which it came, or 0: lo
 	hi, lo     uint64
 	toHi, toLo uint64 // where it was sent
 }
@@ -53,7 +55,7 @@ func (s *socket) connectDatagrams(a *address) int64 {
 	var from address
 	s.source(&from, a)
 	s.local.hi, s.local.lo = from.hi, from.lo
-	s.remote.hi, s.remote.lo, s.remote.port = a.hi, a.lo, a.port
+	s.remote.hi, s.remote.lo, s.remote.port, s.remote.link = a.hi, a.lo, a.port, a.link
 	s.stage = connected
 	s.changed()
 	return 0
@@ -162,7 +164,7 @@ func (c *call) sendDatagram(f *file, s *socket, x *transfer) int64 {
 	case !named && s.stage != connected:
 		return -eDESTADDRREQ
 	case !named:
-		a.hi, a.lo, a.port = s.remote.hi, s.remote.lo, s.remote.port
+		a.hi, a.lo, a.port, a.link = s.remote.hi, s.remote.lo, s.remote.port, s.remote.link
 	case a.port == 0:
 		return -eINVAL
 	}
@@ -180,16 +182,24 @@ func (c *call) sendDatagram(f *file, s *socket, x *transfer) int64 {
 	s.source(&from, &a)
 	if how.source.family != 0 {
 		from.hi, from.lo = how.source.hi, how.source.lo
+		if s.isGateway() {
+			from.port = how.source.port
+		}
 	}
 	x.setHead(s, &a, &how)
 	if a.isMulticast() || a.isBroadcast() {
-		if errno := x.deliverAll(&from, &a); errno != 0 {
+		if errno := x.sendAll(s, &from, &a); errno != 0 {
 			return errno
 		}
 		return int64(x.total)
 	}
-	to := s.findReceiver(&from, &a)
+	to := s.gateway(&a)
+	if to == nil {
+		to = s.findReceiver(&from, &a)
+	}
 	switch {
+	case to == nil && s.isGateway():
+		return -eCONNREFUSED // the stack says so to the sender
 	case to == nil:
 		if s.stage == connected {
 			s.err = eCONNREFUSED

@@ -2,12 +2,16 @@ package linux
 
 import "unsafe"
 
-// Multicast (Linux: net/ipv4/igmp.c, net/ipv6/mcast.c). There is one interface, lo, which brings
-// multicast to all sockets of this machine that are in the group. As on Linux, IP_MULTICAST_LOOP
-// makes no difference there. A socket receives from all sources of a group; it cannot choose them.
+// Multicast and broadcast (Linux: net/ipv4/igmp.c, net/ipv6/mcast.c). lo brings them to all sockets
+// of this machine that listen; as on Linux, IP_MULTICAST_LOOP makes no difference there. With a
+// network, what a program sends goes to the gateway, too, and the stack is told which groups some
+// socket is in. A socket receives from all sources of a group; it cannot choose them.
 
-// membership is a group that a socket is in; 0: the row is free.
-type membership struct{ hi, lo uint64 }
+// membership is a group that a socket is in, on an interface; 0: the row is free.
+type membership struct {
+	hi, lo uint64
+	link   uint32
+}
 
 const (
 	maxGroups  = 60 // rows of a socket
@@ -17,10 +21,14 @@ const (
 	mcastJoinGroup  = 42
 	mcastLeaveGroup = 45
 	ipMulticastIF   = 32
-	ipAddMember     = 35
-	ipDropMember    = 36
-	ipv6JoinGroup   = 20
-	ipv6LeaveGroup  = 21
+
+	ipMulticastLoop   = 34
+	ipv6MulticastLoop = 19
+
+	ipAddMember    = 35
+	ipDropMember   = 36
+	ipv6JoinGroup  = 20
+	ipv6LeaveGroup = 21
 )
 
 // ofGroup reports whether an option joins or leaves a group.
@@ -78,10 +86,65 @@ func (s *socket) setGroup(level, name uintptr, join bool, at, size uintptr) int6
 	switch {
 	case !group.isMulticast() && join:
 		return -eINVAL
-	case index > loIndex, index == 0 && from != 0 && from>>24 != 127:
+	case index == 0 && from != 0:
+		index = linkOf(from)
+	case index == 0:
+		index = defaultLink(&group)
+	}
+	if index == 0 || index > lastLink() {
 		return -eNODEV
 	}
-	return s.changeGroup(join, membership{group.hi, group.lo})
+	return s.changeGroup(join, membership{group.hi, group.lo, index})
+}
+
+// lastLink is the number of the last interface: eth0's, if the stack has an address there.
+func lastLink() uint32 {
+	if numOwn == 0 {
+		return loIndex
+	}
+	return ethIndex
+}
+
+// linkOf returns the interface that has an address of version 4, 0 if none has it.
+func linkOf(v4 uint64) uint32 {
+	a := address{lo: mapped | v4}
+	switch {
+	case a.isLoopback():
+		return loIndex
+	case a.isOwn():
+		return ethIndex
+	}
+	return 0
+}
+
+// defaultLink returns the interface by which a group is reached if a program names none.
+func defaultLink(to *address) uint32 {
+	if sourceFor(to) != nil {
+		return ethIndex
+	}
+	return loIndex
+}
+
+// linkTo returns the interface by which s sends to all of a group, or to all machines; named is the
+// one that the program has named for this datagram, or 0.
+func (s *socket) linkTo(to *address, named uint32) uint32 {
+	switch {
+	case s.isGateway():
+		return ethIndex
+	case to.isLoopback(), s.bound && s.local.isLoopback():
+		return loIndex
+	case named == 0 && to.link != 0:
+		named = to.link
+	case named != 0 || !to.isMulticast():
+	case !to.isV4():
+		named = uint32(s.options[optGroupIf6])
+	default:
+		named = s.groupLink
+	}
+	if named == 0 || named > lastLink() {
+		return defaultLink(to)
+	}
+	return named
 }
 
 const eProto = 71 // EPROTO
@@ -95,6 +158,7 @@ func (s *socket) changeGroup(join bool, group membership) int64 {
 			return -eADDRINUSE
 		case m == group:
 			s.groups[i] = membership{}
+			group.tell()
 			return 0
 		case m == membership{}:
 			free = i
@@ -108,15 +172,50 @@ func (s *socket) changeGroup(join bool, group membership) int64 {
 	case free < 0 || group.hi == 0 && n >= maxGroups4:
 		return -eNOBUFS
 	}
+	if !group.tell() {
+		return -eNOBUFS
+	}
 	s.groups[free] = group
 	return 0
 }
 
-// wants reports whether a socket receives a group's datagrams, and whether it is a member of the
-// group.
-func (s *socket) wants(group *address) (wants, member bool) {
+// tell has the stack find out whether some socket is in a group of eth0's, by an empty datagram to
+// the group that has no hops to go. It returns false if the stack is too busy to listen.
+func (m membership) tell() bool {
+	if m.link != ethIndex {
+		return true
+	}
+	return sendEmpty(&datagram{toHi: m.hi, toLo: m.lo})
+}
+
+// leaveGroups has the stack find out which groups s, which is being closed, was the last in.
+func (s *socket) leaveGroups() {
+	for i, m := range s.groups {
+		s.groups[i] = membership{}
+		m.tell()
+	}
+}
+
+// isMember reports whether some socket is in a group of eth0's.
+func isMember(group *address) bool {
+	for n := int32(1); n <= highSocket; n++ {
+		if t := socketOf(n); t != nil {
+			if _, member := t.wants(group, ethIndex); member {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// wants reports whether a socket receives what comes for a group by an interface, and whether it is
+// a member of the group there.
+func (s *socket) wants(group *address, link uint32) (wants, member bool) {
+	if link == 0 {
+		link = loIndex
+	}
 	for _, m := range s.groups {
-		if m.hi == group.hi && m.lo == group.lo {
+		if m.hi == group.hi && m.lo == group.lo && m.link == link {
 			return true, true
 		}
 	}
@@ -133,15 +232,51 @@ func (a *address) everyMachine() bool {
 	return a.hi == 0 && a.lo == allHosts || (a.hi == 0xff01<<48 || a.hi == 0xff02<<48) && a.lo == 1
 }
 
-// isBroadcast reports whether an address stands for all machines at lo.
-func (a *address) isBroadcast() bool { return a.hi == 0 && a.lo == mapped|0x7fffffff }
+// isBroadcast reports whether an address stands for all machines: at lo, or on the network.
+func (a *address) isBroadcast() bool {
+	if a.hi != 0 || a.lo == mapped|0x7fffffff {
+		return a.hi == 0
+	}
+	for i := range addresses[:numOwn] {
+		if o := &addresses[i]; o.isV4() && o.prefix < 31 {
+			hosts := uint64(1)<<(32-o.prefix) - 1
+			if a.lo == o.lo|hosts || a.lo == mapped|0xffffffff {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sendAll sends a datagram to all that listen to a group, or to all machines.
+func (x *transfer) sendAll(s *socket, from, to *address) int64 {
+	if x.head.link == ethIndex && !s.isGateway() {
+		g := socketOf(gateways[1])
+		if group := to.isMulticast(); g != nil && (!group || x.head.ttl > 0) &&
+			g.in.room() >= unsafe.Sizeof(datagram{})+x.total {
+			again := *x
+			if errno := again.deliver(g, from); errno != 0 {
+				return errno
+			}
+		}
+		loop := s.findOption(levelIP, ipMulticastLoop)
+		if !to.isV4() {
+			loop = s.findOption(levelIPv6, ipv6MulticastLoop)
+		}
+		if to.isMulticast() && s.options[loop] == 0 {
+			return 0
+		}
+	}
+	return x.deliverAll(from, to)
+}
 
 // deliverAll brings a datagram to all sockets that should receive it.
 func (x *transfer) deliverAll(from, to *address) int64 {
+	link := uint32(x.head.link)
 	heard := !to.isMulticast() || to.everyMachine()
 	for n := int32(1); n <= highSocket && !heard; n++ {
 		if t := socketOf(n); t != nil {
-			_, heard = t.wants(to)
+			_, heard = t.wants(to, link)
 		}
 	}
 	for n := int32(1); n <= highSocket && heard; n++ {
@@ -149,7 +284,7 @@ func (x *transfer) deliverAll(from, to *address) int64 {
 		if t == nil || !t.hearsInet(from, to) || t.in.room() < unsafe.Sizeof(datagram{})+x.total {
 			continue
 		}
-		if wants, _ := t.wants(to); to.isMulticast() && !wants {
+		if wants, _ := t.wants(to, link); to.isMulticast() && !wants {
 			continue
 		}
 		again := *x
@@ -180,9 +315,15 @@ func (s *socket) setGroupInterface(at, size uintptr) int64 {
 			return -eFAULT
 		}
 	}
-	if words[2] > loIndex || words[2] == 0 && words[1] != 0 && uint8(words[1]) != 127 {
+	link := words[2]
+	if link == 0 && words[1] != 0 {
+		if link = linkOf(inMemory(words[1])); link == 0 {
+			return -eADDRNOTAVAIL
+		}
+	}
+	if link > lastLink() {
 		return -eADDRNOTAVAIL
 	}
-	s.groupFrom = words[1]
+	s.groupFrom, s.groupLink = words[1], link
 	return 0
 }

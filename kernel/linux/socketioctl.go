@@ -19,7 +19,7 @@ func (s *socket) ioctl(op, at uintptr) int64 {
 		return -eOPNOTSUPP
 	case op == atMark && s.kind == sockStream: // there is no urgent byte
 	default:
-		return -eNOTTY
+		return s.gatewayIoctl(op, at)
 	}
 	return copied(out32(at, n))
 }

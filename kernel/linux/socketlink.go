@@ -1,10 +1,14 @@
 package linux
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/kernel/dev/nic"
+)
 
 // Netlink, as far as package net uses it to find the interfaces and their addresses: a request for
 // all links or all addresses (RTM_GETLINK, RTM_GETADDR; Linux: include/uapi/linux/rtnetlink.h).
-// There is one interface, lo. All other requests get EOPNOTSUPP.
+// There is the interface lo, and, with a network stack, eth0. All other requests get EOPNOTSUPP.
 
 const (
 	linkError = 2 // NLMSG_ERROR
@@ -27,6 +31,11 @@ const (
 	ofHost     = 254<<24 | 1<<23 // the scope of an address, which is permanent
 	ifName     = 3 << 16
 	ifMTU      = 4 << 16
+	ethIndex   = 2
+	ethMTU     = 1500
+	ethFlags   = 0x11043   // IFF_UP, IFF_BROADCAST, IFF_RUNNING, IFF_MULTICAST, IFF_LOWER_UP
+	permanent  = 1 << 23   // IFA_F_PERMANENT, in a struct ifaddrmsg
+	ofLink     = 253 << 24 // the scope of an address of one network
 )
 
 // linkMessages are the answers, by request and address family: a struct ifinfomsg or ifaddrmsg with
@@ -46,7 +55,7 @@ var linkMessages = [...]struct {
 
 // linkReply is an answer that is being built.
 type linkReply struct {
-	words     [48]uint32
+	words     [160]uint32
 	n         int
 	seq, port uint32
 }
@@ -60,6 +69,39 @@ func (r *linkReply) add(kind uint32, body []uint32) {
 	for _, w := range body {
 		r.words[r.n] = w
 		r.n++
+	}
+}
+
+// addCard adds what there is to say about the network card, or its addresses of a family, 0: all.
+func (r *linkReply) addCard(kind, family uint32) {
+	if kind == getLink {
+		a := nic.Address()
+		body := [12]uint32{1 << 16, ethIndex, ethFlags, 0,
+			9 | ifName, 'e' | 't'<<8 | 'h'<<16 | '0'<<24, 0, 8 | ifMTU, ethMTU, 10 | 1<<16}
+		body[10] = uint32(a[0]) | uint32(a[1])<<8 | uint32(a[2])<<16 | uint32(a[3])<<24
+		body[11] = uint32(a[4]) | uint32(a[5])<<8
+		r.add(newLink|flagMulti, body[:])
+		return
+	}
+	for i := range addresses[:numOwn] {
+		o := &addresses[i]
+		if family != 0 && family != afInet6 && !o.isV4() || family == afInet6 && o.isV4() {
+			continue
+		}
+		var raw rawAddress
+		raw.putBig64(0, o.hi)
+		raw.putBig64(8, o.lo)
+		body := [7]uint32{afInet6 | uint32(o.prefix)<<8 | permanent, ethIndex, 20 | 1<<16,
+			raw.little32(0), raw.little32(4), raw.little32(8), raw.little32(12)}
+		n := 7
+		if o.isV4() {
+			n = 6
+			body = [7]uint32{afInet | uint32(o.prefix)<<8 | permanent, ethIndex, 8 | 1<<16,
+				raw.little32(12), 8 | 2<<16, raw.little32(12)}
+		} else if isLinkLocal(o.hi) {
+			body[0] |= ofLink
+		}
+		r.add(newAddr|flagMulti, body[:n])
 	}
 }
 
@@ -94,6 +136,9 @@ func (s *socket) askLink(x *transfer) int64 {
 				family == m.family) {
 				r.add(m.kind|flagMulti, m.words[:m.n])
 			}
+		}
+		if hasEth0() {
+			r.addCard(kind, family)
 		}
 		request[4] = 0
 		r.add(linkDone|flagMulti, request[4:])

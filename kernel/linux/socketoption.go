@@ -1,7 +1,7 @@
 package linux
 
-// Options of sockets. Most are numbers that are only kept for whoever reads them again: there is no
-// network that they could affect.
+// Options of sockets. Most are numbers that are only kept for whoever reads them again. Those of
+// connections to other machines reach the network's stack (gateway.go).
 
 const (
 	levelIP     = 0
@@ -42,8 +42,9 @@ const (
 	optClass
 	optRecvTo6
 	optFreeBind6
+	optTransparent
 	optRest
-	numOptions = optRest + 36
+	numOptions = optRest + 35
 )
 
 // How an option accepts a number.
@@ -87,7 +88,7 @@ var optionTable = [numOptions]option{
 	optGroupAll:    {level: levelIP, name: 49, how: notNone, errno: eINVAL, initial: 1, hi: 1},
 	optV6Only:      {level: levelIPv6, name: 26, how: yesNo},
 	optHops:        {level: levelIPv6, name: 16, how: resets, errno: eINVAL, initial: 64, hi: 255},
-	optGroupIf6:    {level: levelIPv6, name: 17, errno: eNODEV, hi: loIndex},
+	optGroupIf6:    {level: levelIPv6, name: 17, errno: eNODEV, hi: ethIndex},
 	optGroupHops:   {level: levelIPv6, name: 18, how: resets, errno: eINVAL, initial: 1, hi: 255},
 	optGroupAll6:   {level: levelIPv6, name: 29, how: yesNo, initial: 1},
 	optPacketInfo6: {level: levelIPv6, name: 49, how: yesNo},
@@ -96,6 +97,7 @@ var optionTable = [numOptions]option{
 	optClass:       {level: levelIPv6, name: 67, how: resets, errno: eINVAL, hi: 255},
 	optRecvTo6:     {level: levelIPv6, name: 74, how: yesNo},
 	optFreeBind6:   {level: levelIPv6, name: 78, how: yesNo},
+	optTransparent: {level: levelIP, name: 19, how: yesNo | notNone, errno: ePERM},
 
 	optRest: {level: levelSocket, name: 1, how: yesNo, errno: eACCES}, // SO_DEBUG
 	{level: levelSocket, name: 5, how: yesNo},                             // SO_DONTROUTE
@@ -122,7 +124,6 @@ var optionTable = [numOptions]option{
 
 	{level: levelIP, name: 10, errno: eINVAL, initial: 1, hi: 5},     // IP_MTU_DISCOVER
 	{level: levelIP, name: 11, how: yesNo},                           // IP_RECVERR
-	{level: levelIP, name: 19, how: yesNo | notNone, errno: ePERM},   // IP_TRANSPARENT
 	{level: levelIP, name: 21, how: notNone, errno: eINVAL, hi: 255}, // IP_MINTTL
 	{level: levelIP, name: 24, how: yesNo},                           // IP_BIND_ADDRESS_NO_PORT
 	{level: levelIP, name: 34, how: yesNo | notNone, initial: 1},     // IP_MULTICAST_LOOP
@@ -280,7 +281,8 @@ func (s *socket) setOption(i int, at, size uintptr) int64 {
 	if o.how&resets != 0 && int32(v) == -1 {
 		v = uint32(o.initial)
 	}
-	if n := int32(v); o.errno != 0 && (n < o.lo || n > o.hi) {
+	if n := int32(v); o.errno != 0 && (n < o.lo || n > o.hi) &&
+		!(i == optTransparent && s.mayBeGateway()) {
 		return -int64(o.errno)
 	}
 	switch i {
@@ -291,6 +293,10 @@ func (s *socket) setOption(i int, at, size uintptr) int64 {
 	case optPassCred:
 		if !s.isLocal() {
 			return -eOPNOTSUPP
+		}
+	case optGroupIf6:
+		if v > lastLink() {
+			return -eNODEV
 		}
 	case optV6Only:
 		if s.bound {
@@ -318,6 +324,7 @@ func (s *socket) setOption(i int, at, size uintptr) int64 {
 		}
 	}
 	s.options[i] = int32(v)
+	s.tellOptions()
 	return 0
 }
 

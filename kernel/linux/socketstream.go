@@ -58,7 +58,10 @@ func sysConnect(c *call, f *file, s *socket) int64 {
 	if errno := s.route(&a); errno != 0 {
 		return errno
 	}
-	if l = s.findListener(&a); l == nil {
+	if l = s.gateway(&a); l == nil {
+		l = s.findListener(&a)
+	}
+	if l == nil {
 		return -eCONNREFUSED
 	}
 	if !s.bound {
@@ -77,7 +80,13 @@ func sysConnect(c *call, f *file, s *socket) int64 {
 		}
 		return c.socketWaits(f, s, 1, 0)
 	}
-	return s.join(l)
+	if errno := s.join(l); errno != 0 || s.stage == connected {
+		return errno
+	}
+	if f.flags&oNonblock != 0 {
+		return -eINPROGRESS
+	}
+	return c.socketWaits(f, s, 1, 0)
 }
 
 // findListener returns the listener for what s sends to an address, or nil: the one bound to that
@@ -106,7 +115,7 @@ func (s *socket) join(l *socket) int64 {
 	t.linger = l.linger
 	t.local = l.local
 	if s.isInet() {
-		t.local.hi, t.local.lo = s.remote.hi, s.remote.lo
+		t.local.hi, t.local.lo, t.local.port = s.remote.hi, s.remote.lo, s.remote.port
 		t.bound = true
 		t.remote = s.local
 	} else {
@@ -115,6 +124,9 @@ func (s *socket) join(l *socket) int64 {
 	}
 	s.stage, s.peer = connected, t.number
 	t.stage, t.peer = connected, s.number
+	if l.isInet() && l.isGateway() {
+		s.stage = connecting // until the stack has reached the other machine
+	}
 	if l.first == 0 {
 		l.first = t.number
 	} else {
@@ -131,7 +143,8 @@ func (s *socket) join(l *socket) int64 {
 func (l *socket) admit() {
 	for n := int32(1); n <= highSocket && l.waiting <= l.backlog; n++ {
 		s := socketOf(n)
-		if s == nil || s.stage != connecting || s.listener != l.number {
+		if s == nil || s.stage != connecting || s.listener != l.number ||
+			s.peer != noSocket {
 			continue
 		}
 		s.stage = fresh
@@ -159,6 +172,9 @@ func sysListen(c *call, _ *file, s *socket) int64 {
 		}
 	}
 	s.backlog = int32(min(uintptr(c.uint(1)), most))
+	if s.isInet() {
+		s.becomeGateway()
+	}
 	s.changed()
 	s.admit()
 	return 0
@@ -230,6 +246,10 @@ func (s *socket) hangUp() {
 	}
 	p := socketOf(s.peer)
 	if p == nil {
+		return
+	}
+	if p.stage == connecting { // the stack has closed its end without a word
+		p.fail(eCONNREFUSED)
 		return
 	}
 	p.peer = noSocket

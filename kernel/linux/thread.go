@@ -116,6 +116,9 @@ func sysExit(c *call) int64 {
 }
 
 func sysExitGroup(c *call) int64 {
+	if c.exitCall() {
+		return 0
+	}
 	exit(c.f, int(c.int(0)&0xff))
 	return 0
 }

@@ -1,0 +1,358 @@
+package linux
+
+import (
+	"unsafe" // also for linkname
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/ascii"
+	"github.com/zeroframe/zeroframe/kernel/dev/nic"
+	kernelimage "github.com/zeroframe/zeroframe/kernel/image"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+)
+
+// The way to other machines. The kernel has no TCP/IP: package kernel/net/inet runs a stack in
+// goroutines, and two of its sockets are the gateways. They use what Linux has for transparent
+// proxies (Documentation/networking/tproxy.rst).
+//
+//	a program connects   the stack's listener (IP_TRANSPARENT) accepts. The address of its end is
+//	                     the destination. The program's end stays "connecting" until the stack
+//	                     says what has come of it (GatewayResult)
+//	a program sends      the stack's socket for datagrams (IP_TRANSPARENT) receives. The control
+//	                     message IPV6_ORIGDSTADDR has the destination
+//	a program joins      the stack's socket for datagrams gets an empty one to the group, with no
+//	                     hops to go, and asks whether some socket is in the group (GatewayMember)
+//	the program exits    arch.ExitCall has the stack send what is left (GatewayExits)
+//	another machine      the stack connects from the other machine's address (IP_FREEBIND), or
+//	                     sends a datagram with that address in IPV6_ORIGDSTADDR
+//
+// The stack also says which addresses the machine has. A program's own socket gets EPERM for
+// IP_TRANSPARENT.
+
+// stackLinked is set by package kernel/net/inet, if the image has it. Never written.
+//
+//go:linkname stackLinked
+var stackLinked bool
+
+// HasStack reports whether the image contains that package. Any context.
+func HasStack() bool { return stackLinked }
+
+// Calls of ioctl for the stack's sockets, in Linux's range for those of a protocol (SIOCPROTOPRIVATE).
+// Context: goroutine.
+const (
+	// GatewayResult takes an errno: that of a program's connect, or, of a connection that is made, of
+	// what the program does next. 0 makes the connection.
+	GatewayResult = 0x89e0 + iota
+	// GatewayClosed returns 1 if the program has closed its end, or else 0.
+	GatewayClosed
+	// GatewayAddress takes the address of 24 bytes: an address of the machine, as of version 6, the
+	// bits that it has in common with its neighbours', 1 to add it, 0 to remove it, 2 bytes that mean
+	// nothing, and with one of version 4 the router's, or 0.
+	GatewayAddress
+	// GatewayListens takes the address of 18 bytes, an address of version 6 and a port. It returns 1
+	// if there is a listener for it, or else 0.
+	GatewayListens
+	// GatewayOptions takes the address of a word for each of wireOptions, which become those of the
+	// program's end.
+	GatewayOptions
+	// GatewayRefused takes the address of 36 bytes, the addresses and ports of a datagram's sender and
+	// of its destination, where nobody takes it: a socket that is connected so has that error.
+	GatewayRefused
+	// GatewayMember takes the address of 16 bytes, a group as of version 6. It returns 1 if a socket
+	// is in the group on the network, or else 0.
+	GatewayMember
+	// GatewayExits closes the program's ends of all connections, because the program exits, and fills
+	// in the GatewayLeft at an address.
+	GatewayExits
+)
+
+// GatewayLeft is what the stack has not got yet.
+type GatewayLeft struct {
+	Waiting   uint64 // bytes that wait for it
+	Datagrams uint64 // bytes of datagrams that it has ever got, DatagramHeader of each among them
+	Card      uint64 // frames that the card has not read
+}
+
+// DatagramHeader is how many bytes a datagram has in GatewayLeft besides its data.
+const DatagramHeader = uint64(unsafe.Sizeof(datagram{}))
+
+// wireOptions are the options of a connection that its packets show, as level and name. Never
+// written.
+var wireOptions = [...][2]uintptr{
+	{levelTCP, 1}, {levelSocket, 9}, {levelTCP, 4}, {levelTCP, 5}, {levelTCP, 6}, {levelTCP, 18},
+	{levelSocket, 7}, {levelSocket, 8}, {levelIP, 1}, {levelIP, 2},
+}
+
+// ownAddress is an address that the machine has on its network.
+type ownAddress struct {
+	hi, lo uint64
+	prefix uint8 // bits; of one of version 4, without the 96 before them
+}
+
+// isV4 reports whether an address is of version 4.
+func (o *ownAddress) isV4() bool { return o.hi == 0 && o.lo>>32 == mapped>>32 }
+
+// isLinkLocal reports whether an address of version 6 means something on one network only
+// (fe80::/10); hi is its first half.
+func isLinkLocal(hi uint64) bool { return hi>>54 == 0xfe80>>6 }
+
+// linkGroup begins the groups of version 6 that mean something on one network only (ff02::/16).
+const linkGroup = 0xff02
+
+// Under the kernel lock.
+var (
+	gateways  [2]int32 // the stack's sockets, for connections and for datagrams; 0: none
+	addresses [8]ownAddress
+	numOwn    int // of addresses
+)
+
+// isGateway reports whether s is one of the stack's sockets by which programs reach other machines.
+func (s *socket) isGateway() bool { return s.options[optTransparent] != 0 }
+
+// mayBeGateway reports whether s may become one: the stack's are the first, before main begins.
+func (s *socket) mayBeGateway() bool {
+	return stackLinked && gateways[s.gatewayOf()] == noSocket
+}
+
+// becomeGateway has what goes to other machines come to s, if that is what it is for.
+func (s *socket) becomeGateway() {
+	percpu.AssertLocked()
+	if s.isGateway() {
+		gateways[s.gatewayOf()] = s.number
+	}
+}
+
+// endGateway forgets s, which is being closed.
+func (s *socket) endGateway() {
+	if s.isInet() && gateways[s.gatewayOf()] == s.number {
+		gateways[s.gatewayOf()] = noSocket
+	}
+}
+
+func (s *socket) gatewayOf() int {
+	if s.connects() {
+		return 0
+	}
+	return 1
+}
+
+// gateway returns the socket that has what s sends to an address, or nil: the address is this
+// machine's, or there is no stack.
+func (s *socket) gateway(to *address) *socket {
+	if to.isOwn() || to.isMulticast() || to.isBroadcast() || s.isGateway() || numOwn == 0 {
+		return nil
+	}
+	return socketOf(gateways[s.gatewayOf()])
+}
+
+// isOwn reports whether it is an address of this machine.
+func (a *address) isOwn() bool {
+	for _, o := range addresses[:numOwn] {
+		if a.hi == o.hi && a.lo == o.lo {
+			return true
+		}
+	}
+	return a.isLoopback()
+}
+
+// isRemote reports whether it is an address of another machine. The stack's sockets have them, whose
+// ports nobody here takes from anybody.
+func (a *address) isRemote() bool { return !a.isAny() && !a.isOwn() && !a.isMulticast() }
+
+// sourceFor returns the machine's address from which it sends to another machine, nil if it has
+// none of that kind.
+func sourceFor(to *address) (best *ownAddress) {
+	for i := range addresses[:numOwn] {
+		o := &addresses[i]
+		if o.isV4() != to.isV4() {
+			continue
+		}
+		if best == nil || isLinkLocal(o.hi) == (isLinkLocal(to.hi) || to.hi>>48 == linkGroup) {
+			best = o
+		}
+	}
+	return best
+}
+
+// gatewayIoctl is ioctl for sockets of the stack.
+func (s *socket) gatewayIoctl(op, argument uintptr) int64 {
+	p := socketOf(s.peer)
+	switch {
+	case !s.isInet() || !s.isGateway() && s.options[optFreeBind] == 0 || !stackLinked:
+	case op == GatewayResult && p != nil && p.stage == connecting && argument == 0:
+		p.stage = connected
+		p.changed()
+		return 0
+	case op == GatewayResult && p != nil && argument != 0:
+		p.fail(int32(argument))
+		s.peer, s.finished = noSocket, true
+		s.changed()
+		return 0
+	case op == GatewayResult:
+		return -eNOTCONN
+	case op == GatewayClosed:
+		if p == nil {
+			return 1
+		}
+		return 0
+	case op == GatewayAddress:
+		return setAddress(argument)
+	case op == GatewayOptions && p != nil:
+		var words [len(wireOptions)]uint32
+		for i, o := range wireOptions {
+			words[i] = uint32(p.options[p.findOption(o[0], o[1])])
+		}
+		return copied(copyOut(argument, addressOf(&words), unsafe.Sizeof(words)))
+	case op == GatewayExits:
+		left := exits()
+		return copied(copyOut(argument, addressOf(&left), unsafe.Sizeof(left)))
+	case op == GatewayRefused, op == GatewayListens, op == GatewayMember:
+		return s.gatewayOfAddress(op, argument)
+	}
+	return -eNOTTY
+}
+
+// exitCalled is set once a goroutine has been sent to arch.ExitCall. Under the kernel lock.
+var exitCalled bool
+
+// exitCall has a goroutine that exits make arch.ExitCall first, in which the stack sends what is
+// left, and reports whether it does. A runtime that dies exits by other functions.
+func (c *call) exitCall() bool {
+	percpu.AssertLocked()
+	ra, ok := arch.LoadUser64(c.f.SP)
+	t, known := kernelimage.PCTable()
+	if !ok || !known || exitCalled || !stackLinked || *arch.ExitCall() == nil {
+		return false
+	}
+	f, ok := t.Find(uintptr(ra) - 1)
+	if !ok || !ascii.Same(f.Name(), "runtime.main") && !ascii.Same(f.Name(), "syscall.Exit") {
+		return false
+	}
+	exitCalled = c.f.MakeExitCall()
+	return exitCalled
+}
+
+// exits closes the program's ends of connections with other machines.
+func exits() (left GatewayLeft) {
+	for n := int32(1); n <= highSocket; n++ {
+		t := socketOf(n)
+		if t == nil || !t.isInet() || t.options[optTransparent]|t.options[optFreeBind] == 0 {
+			continue
+		}
+		if p := socketOf(t.peer); p != nil && p.stage != connecting {
+			p.hangUp()
+			p.peer = noSocket
+		}
+		left.Waiting += uint64(t.in.n)
+	}
+	if d := socketOf(gateways[1]); d != nil {
+		left.Datagrams = d.taken
+	}
+	left.Card = uint64(nic.Waiting())
+	return left
+}
+
+// gatewayOfAddress is gatewayIoctl for a call with an address of version 6, which a port and another
+// address may follow.
+func (s *socket) gatewayOfAddress(op, argument uintptr) int64 {
+	size := uintptr(16)
+	switch op {
+	case GatewayListens:
+		size = 18
+	case GatewayRefused:
+		size = 36
+	}
+	var raw rawAddress
+	if !copyIn(addressOf(&raw), argument, size) {
+		return -eFAULT
+	}
+	a, yes := address{hi: raw.big64(0), lo: raw.big64(8), port: raw.big16(16)}, false
+	switch op {
+	case GatewayRefused:
+		refused(&a, &address{hi: raw.big64(18), lo: raw.big64(26), port: raw.big16(34)})
+	case GatewayListens:
+		yes = s.findListener(&a) != nil
+	case GatewayMember:
+		yes = isMember(&a)
+	}
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// refused gives the sockets with these addresses the error of a datagram that nobody takes.
+func refused(local, remote *address) {
+	for n := int32(1); n <= highSocket; n++ {
+		t := socketOf(n)
+		if t != nil && t.protocol == protoUDP && t.stage == connected && t.isInet() &&
+			t.local.same(local) && t.remote.same(remote) {
+			t.err = eCONNREFUSED
+			t.changed()
+		}
+	}
+}
+
+// tellOptions has the stack look at the options of a connection, by an empty datagram with its
+// addresses that has no hops to go.
+func (s *socket) tellOptions() {
+	p := socketOf(s.peer)
+	if p == nil || s.kind != sockStream || !s.isInet() ||
+		p.options[optTransparent]|p.options[optFreeBind] == 0 {
+		return
+	}
+	sendEmpty(&datagram{hi: s.local.hi, lo: s.local.lo, port: s.local.port, toHi: s.remote.hi,
+		toLo: s.remote.lo, toPort: s.remote.port})
+}
+
+// sendEmpty sends a datagram without data to the stack. It returns false if there is no room.
+func sendEmpty(h *datagram) bool {
+	to := socketOf(gateways[1])
+	if to == nil || to.in.room() < unsafe.Sizeof(*h) {
+		return false
+	}
+	to.in.add(addressOf(h), unsafe.Sizeof(*h), true)
+	to.changed()
+	return true
+}
+
+// fail ends a connection with an error of the network's. One that is not made yet may be tried
+// again.
+func (s *socket) fail(errno int32) {
+	if s.stage == connecting {
+		s.stage, s.peer, s.err = fresh, noSocket, errno
+		s.changed()
+		return
+	}
+	s.reset(errno)
+}
+
+// setAddress adds or removes an address of the machine.
+func setAddress(at uintptr) int64 {
+	var raw rawAddress
+	if !copyIn(addressOf(&raw), at, 24) {
+		return -eFAULT
+	}
+	o := ownAddress{raw.big64(0), raw.big64(8), raw[16]}
+	for i := range addresses[:numOwn] {
+		if addresses[i].hi == o.hi && addresses[i].lo == o.lo {
+			numOwn--
+			addresses[i] = addresses[numOwn]
+			break
+		}
+	}
+	if o.isV4() {
+		gateway4 = 0
+	}
+	if raw[17] == 0 {
+		return 0
+	}
+	if numOwn == len(addresses) {
+		return -eNOBUFS
+	}
+	addresses[numOwn] = o
+	numOwn++
+	if o.isV4() {
+		gateway4 = uint32(raw.big64(16))
+	}
+	return 0
+}
