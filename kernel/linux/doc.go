@@ -55,6 +55,7 @@
 //	socketdatagram.go  datagrams
 //	socketcontrol.go   control messages of Internet datagrams
 //	socketgroup.go     multicast
+//	procnet.go         what /proc/net says of sockets and interfaces
 //	socketfilter.go    filters of datagrams
 //	socketmessage.go   the send and receive families of calls
 //	socketmany.go      calls that move several messages

@@ -73,6 +73,8 @@ func readCard(c *call, f *file, to, n uintptr) int64 {
 	if !copyOut(to, blockAddr(), uintptr(got)) {
 		return -eFAULT
 	}
+	traffic.inFrames++
+	traffic.inBytes += uint64(got)
 	return int64(got)
 }
 
@@ -90,5 +92,7 @@ func writeCard(_ *call, _ *file, from, n uintptr) int64 {
 	if !nic.Post(blockAddr(), int(n)) && !(nic.Restart() && nic.Post(blockAddr(), int(n))) {
 		return -eIO
 	}
+	traffic.outFrames++
+	traffic.outBytes += uint64(n)
 	return int64(n)
 }

@@ -63,6 +63,15 @@ var procRows = [...]procRow{
 	{"/proc/1/maps", fileMode, 0, putMaps},
 	{"/proc/1/mountinfo", fileMode, 0, putMountInfo},
 	{"/proc/1/mounts", fileMode, 0, putMounts},
+	{"/proc/1/net/dev", fileMode, 0, putDev},
+	{"/proc/1/net/if_inet6", fileMode, 0, putInet6Addresses},
+	{"/proc/1/net/igmp", fileMode, 0, putGroups4},
+	{"/proc/1/net/igmp6", fileMode, 0, putGroups6},
+	{"/proc/1/net/route", fileMode, 0, putRoutes},
+	{"/proc/1/net/tcp", fileMode, 0, putTCP},
+	{"/proc/1/net/tcp6", fileMode, 0, putTCP6},
+	{"/proc/1/net/udp", fileMode, 0, putUDP},
+	{"/proc/1/net/udp6", fileMode, 0, putUDP6},
 	{"/proc/1/statm", fileMode, 0, putSizes},
 	{"/proc/cmdline", fileMode, 0, putCommandLine},
 	{"/proc/cpuinfo", fileMode, 0, putCPUs},
@@ -83,17 +92,9 @@ var procRows = [...]procRow{
 // effect; a link (l) leads to its text.
 const procTexts = `= l /proc/self
 1
-= f /proc/1/net/dev
-Inter-|   Receive                                                |  Transmit
- face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
-    lo:       0       0    0    0    0     0          0         0        0       0    0    0    0     0       0          0
-= f /proc/1/net/if_inet6
-00000000000000000000000000000001 01 80 10 80       lo
 = f /proc/1/net/netstat
 IpExt: InOctets OutOctets
 IpExt: 0 0
-= f /proc/1/net/route
-Iface	Destination	Gateway 	Flags	RefCnt	Use	Metric	Mask		MTU	Window	IRTT
 = f /proc/1/oom_score
 0
 = w /proc/1/oom_score_adj

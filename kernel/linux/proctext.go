@@ -73,7 +73,7 @@ func putTo(column int) {
 }
 
 // putf writes a text with numbers in it: %Nd is decimal in at least N columns, %Nx hexadecimal
-// with at least N digits, %o octal after a 0, %c a byte, and %k a number of KiB that
+// with at least N digits, %NX the last N ones, in capitals, %o octal after a 0, %c a byte, and %k a number of KiB that
 // ends in column 24, with the unit and a line feed. %N| fills the line up to column N.
 func putf(format string, args ...uint64) {
 	next := 0
@@ -97,6 +97,11 @@ func putf(format string, args ...uint64) {
 			putByte(byte(v))
 		case 'x':
 			putDigits(v, 16, n, '0')
+		case 'X':
+			for shift := 4 * n; shift > 0; {
+				shift -= 4
+				putByte("0123456789ABCDEF"[v>>shift&15])
+			}
 		case 'o':
 			putByte('0')
 			putDigits(v, 8, 0, 0)
