@@ -66,13 +66,18 @@ func TestZones(t *testing.T) {
 	around(t, []string{"TZ=Asia/Tokyo"}, "zones")
 }
 
-// TestOtherProgram: the log says, once, why another program cannot be started.
+// TestOtherProgram: the log says, once each, why there are no other programs, machines and names.
 func TestOtherProgram(t *testing.T) {
 	t.Parallel()
 	got, stderr := booted(t, strings.NewReader(""), "-append", "env.START=1", program(t, "around"), "--", "names")
+	const unreachable = "other machine: dial tcp 192.0.2.1:80: connect: network is unreachable\n"
 	const want = "no other program can be started (ENOSYS): there is one address space, and one program in it\r\n" +
 		"other program: fork/exec /bin/true: function not implemented\n" +
 		"other program: fork/exec /bin/true: function not implemented\n" +
+		"no way to other machines (ENETUNREACH): sockets reach this one alone; " +
+		"zf run -net virtio gives a program a network\r\n" + unreachable +
+		"no name server (ECONNREFUSED): names are those of /etc/hosts; zf run -net virtio gives a program a network with one\r\n" +
+		"name server: true\n" + unreachable + "name server: true\n" +
 		"this program: function not implemented\n"
 	if n := strings.Count(got.text, "no other program"); n != 1 || !strings.HasSuffix(got.text, want) || got.status != 0 {
 		t.Errorf("%s\nstatus %d, %s; want at the end\n%s", got.text, got.status, stderr, want)

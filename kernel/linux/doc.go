@@ -8,6 +8,7 @@
 //	user.go            access to the program's memory
 //	mem.go             mmap and its family
 //	thread.go          clone, exit, who am I
+//	note.go            what the machine does not have, said once in the log
 //	futex.go           futex
 //	time.go            clocks, sleeps, interval timers
 //	signal.go          actions, masks, sending

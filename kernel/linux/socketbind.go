@@ -154,6 +154,9 @@ func (s *socket) route(a *address) int64 {
 		}
 	case !a.isOwn() && !(s.kind == sockDgram && (a.isMulticast() || a.isBroadcast())),
 		s.kind != sockDgram && a.isBroadcast():
+		if numOwn == 0 {
+			noRoute.say()
+		}
 		return -eNETUNREACH
 	case a.isBroadcast() && s.options[optBroadcast] == 0 && !s.isGateway():
 		return -eACCES

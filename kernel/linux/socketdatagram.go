@@ -205,6 +205,9 @@ func (c *call) sendDatagram(f *file, s *socket, x *transfer) int64 {
 			s.err = eCONNREFUSED
 			s.changed()
 		}
+		if a.port == 53 && numOwn == 0 {
+			noNames.say()
+		}
 	case to.in.room() < unsafe.Sizeof(datagram{})+x.total:
 		// It is lost, as a UDP datagram may be.
 	default:

@@ -33,7 +33,7 @@ func sysClone(c *call) int64 {
 		c.pointer(4)
 	if flags&cloneVM == 0 || stack == 0 {
 		if flags&clonePidFD == 0 { // with it, package os only asks whether the flag exists
-			refuseProgram()
+			noProgram.say()
 		}
 		return -eNOSYS
 	}
@@ -74,19 +74,6 @@ func sysClone(c *call) int64 {
 		goinfo.SetMaxStack(uintptr(mem.AllFrames()) * pageSize / maxStackShare)
 	}
 	return int64(t.TID)
-}
-
-// saidOneProgram is set once refuseProgram has written its line to the log. Under the kernel lock.
-var saidOneProgram bool
-
-// refuseProgram handles a call that would start another program. It says once in the log why that
-// is not possible.
-func refuseProgram() {
-	if !saidOneProgram {
-		saidOneProgram = true
-		console.FreshLine()
-		console.String("no other program can be started (ENOSYS): there is one address space, and one program in it\n")
-	}
 }
 
 // sized is set when the limit of goroutines' stacks has been set. Under the kernel lock.

@@ -21,7 +21,7 @@ func noSuchCall(c *call, n uintptr) int64 {
 	case n == handle.Call:
 		return c.resource()
 	case n < uintptr(len(table)) && table[n].starts:
-		refuseProgram()
+		noProgram.say()
 	}
 	if n >= OwnCalls && ownCalls != 0 {
 		p := &ownCalls

@@ -58,6 +58,12 @@ func names() {
 		for range 2 {
 			is("other program", exec.Command("/bin/true").Run())
 		}
+		for range 2 {
+			_, err := net.Dial("tcp", "192.0.2.1:80")
+			is("other machine", err)
+			_, err = net.LookupHost("example.com")
+			is("name server", err != nil)
+		}
 		is("this program", syscall.Exec("/proc/self/exe", []string{"around"}, nil))
 	}
 }

@@ -1,0 +1,24 @@
+package linux
+
+import "github.com/zeroframe/zeroframe/kernel/console"
+
+// A note says in the log what the machine does not have, when a program first wants it.
+type note struct {
+	text string
+	said bool
+}
+
+// What is not there. Under the kernel lock.
+var (
+	noProgram = note{text: "no other program can be started (ENOSYS): there is one address space, and one program in it\n"}
+	noRoute   = note{text: "no way to other machines (ENETUNREACH): sockets reach this one alone; zf run -net virtio gives a program a network\n"}
+	noNames   = note{text: "no name server (ECONNREFUSED): names are those of /etc/hosts; zf run -net virtio gives a program a network with one\n"}
+)
+
+func (n *note) say() {
+	if !n.said {
+		n.said = true
+		console.FreshLine()
+		console.String(n.text)
+	}
+}
