@@ -19,7 +19,7 @@ import (
 
 // wantsNetwork reports whether there is such an option.
 func wantsNetwork() bool {
-	if off, ok := option.Word("net"); ok && off == 0 {
+	if word, ok := option.Word("net"); ok && word != 1 {
 		return true
 	}
 	_, console := option.Value("netconsole")

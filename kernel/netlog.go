@@ -5,6 +5,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/dev/entropy"
 	"github.com/zeroframe/zeroframe/kernel/dev/nic"
 	"github.com/zeroframe/zeroframe/kernel/image"
+	"github.com/zeroframe/zeroframe/kernel/linux"
 	"github.com/zeroframe/zeroframe/kernel/net/netconsole"
 	"github.com/zeroframe/zeroframe/kernel/option"
 	"github.com/zeroframe/zeroframe/kernel/parts"
@@ -88,7 +89,7 @@ func printNetconsole() {
 		}
 	case c.ToMany(c.Destination):
 		console.String(", to all who listen")
-	case netconsole.Neighbor():
+	case netconsole.Neighbor() || linux.HasStack():
 		console.String(", broadcast until it is found")
 	default:
 		console.String(", broadcast\n        (give its hardware address behind the last /, or zf build -net)")

@@ -24,7 +24,7 @@ import (
 const module = "github.com/zeroframe/zeroframe/"
 
 // goroutinePackages run as goroutines of a program, or of a test: the rules do not apply to them.
-var goroutinePackages = []string{"kernel/crashlab/golab", "kernel/net/netup", "kernel/observe/heapprofile", "kernel/percpu/percputest"}
+var goroutinePackages = []string{"kernel/crashlab/golab", "kernel/net/inet", "kernel/net/netup", "kernel/observe/heapprofile", "kernel/percpu/percputest"}
 
 // labPackage breaks some of the rules on purpose.
 const labPackage = "kernel/crashlab"

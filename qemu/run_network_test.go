@@ -222,7 +222,7 @@ func TestNoNetworkCard(t *testing.T) {
 		{"microvm", "", "net=on", "\nnetwork none: "},
 		{"q35", "e1000", "net=off", ""},
 		{"q35", "e1000", "", ""},
-		{"pc", "e1000", "net=perhaps", "net=perhaps is ignored: want on or off\r\n"},
+		{"pc", "e1000", "net=perhaps", "net=perhaps is ignored: want on, off or frames\r\n"},
 	} {
 		var serial strings.Builder
 		vm, err := Start(t.Context(), Config{

@@ -49,7 +49,7 @@ var table = [...]Row{
 
 	{Name: "share", needs: &shares, Argument: "TAG,MODE,PATH",
 		Help: "mount the folder of the host that the virtio-9p device TAG shares at PATH. MODE is ro; private, where changes stay in the machine; or rw, where the host makes them. May be given for several; zf run -mount adds it"},
-	{Name: "net", needs: &network, Words: []string{"on", "off"},
+	{Name: "net", needs: &network, Words: []string{"on", "off", "frames"},
 		Help: "look for a network card. on is for sockets, if the program uses package net and the image has a network stack, and for /dev/nic0; frames for a program that has all frames of /dev/nic0 for itself"},
 	{Name: "virtio_mmio.device", Argument: "SIZE@ADDRESS:INTERRUPT",
 		Help: "a memory-mapped virtio card may be at that address, in Linux's form; may be given several times"},

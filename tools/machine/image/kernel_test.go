@@ -42,7 +42,7 @@ func TestKernelSource(t *testing.T) {
 	own := with(SourceEnv + "=" + other)
 	own.Dir = "."
 	requires := with()
-	put(t, requires.Dir, map[string]string{"go.mod": "module example.com/outside\n\ngo 1.26.0\n\nrequire " + modulePath + " v0.1.0\n\nreplace " + modulePath + " => " + strconv.Quote(root) + "\n"})
+	put(t, requires.Dir, map[string]string{"go.mod": "module example.com/outside\n\ngo 1.26.3\n\nrequire " + modulePath + " v0.1.0\n\nreplace " + modulePath + " => " + strconv.Quote(root) + "\n"})
 	mixed := with()
 	mixed.usesModule = true
 	foreign := with()

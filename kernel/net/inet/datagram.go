@@ -1,0 +1,191 @@
+package inet
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"net"
+	"net/netip"
+	"syscall"
+	"unsafe"
+
+	"gvisor.dev/gvisor/pkg/buffer"
+	"gvisor.dev/gvisor/pkg/tcpip/checksum"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+	"gvisor.dev/gvisor/pkg/tcpip/transport/udp"
+
+	"github.com/zeroframe/zeroframe/kernel/linux"
+)
+
+// Datagrams need no state here: each one goes its way by the addresses that it has.
+
+const (
+	maxDatagram = 64 << 10 // bytes
+	maxControl  = 128      // bytes of control messages
+)
+
+// serveDatagrams sends the program's datagrams to other machines, and gives it theirs.
+func (n *network) serveDatagrams() error {
+	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		var err error
+		if e := c.Control(func(fd uintptr) {
+			for _, o := range [][2]int{
+				{syscall.IPPROTO_IP, ipTransparent}, {syscall.IPPROTO_IPV6, ipv6OrigDst},
+				{syscall.IPPROTO_IPV6, syscall.IPV6_RECVHOPLIMIT},
+				{syscall.IPPROTO_IPV6, syscall.IPV6_RECVTCLASS},
+			} {
+				if err == nil {
+					err = syscall.SetsockoptInt(int(fd), o[0], o[1], 1)
+				}
+			}
+		}); e != nil {
+			return e
+		}
+		return err
+	}}
+	l, err := config.ListenPacket(context.Background(), "udp", "[::1]:0")
+	if err != nil {
+		return err
+	}
+	c := l.(*net.UDPConn)
+	n.SetTransportProtocolHandler(udp.ProtocolNumber,
+		func(id stack.TransportEndpointID, p *stack.PacketBuffer) bool { return give(c, id, p) })
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	n.card.refused = func(from, to netip.AddrPort) { tellRefused(raw, from, to) }
+	go n.takeDatagrams(c, raw)
+	return nil
+}
+
+// give gives the program a datagram of another machine, and reports whether a socket is there for
+// it.
+func give(c *net.UDPConn, id stack.TransportEndpointID, p *stack.PacketBuffer) bool {
+	if addr(id.RemoteAddress).IsUnspecified() && id.LocalAddress != header.IPv4Broadcast {
+		return true // an answer would come to ourselves; DHCP's clients have no address yet
+	}
+	to := netip.AddrPortFrom(netip.AddrFrom16(addr(id.LocalAddress).As16()), id.LocalPort)
+	_, _, err := c.WriteMsgUDPAddrPort(p.Data().AsRange().ToSlice(),
+		source(netip.AddrPortFrom(addr(id.RemoteAddress), id.RemotePort)), to)
+	return !errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// source returns the control message by which a datagram has another machine's address.
+func source(from netip.AddrPort) []byte {
+	b := make([]byte, syscall.CmsgSpace(syscall.SizeofSockaddrInet6))
+	binary.LittleEndian.PutUint64(b, uint64(syscall.CmsgLen(syscall.SizeofSockaddrInet6)))
+	binary.LittleEndian.PutUint32(b[8:], syscall.IPPROTO_IPV6)
+	binary.LittleEndian.PutUint32(b[12:], ipv6OrigDst)
+	to := b[syscall.CmsgLen(0):]
+	binary.LittleEndian.PutUint16(to, syscall.AF_INET6)
+	binary.BigEndian.PutUint16(to[2:], from.Port())
+	a := from.Addr().As16()
+	copy(to[8:], a[:])
+	return b
+}
+
+// takeDatagrams sends what the program sends.
+func (n *network) takeDatagrams(c *net.UDPConn, raw syscall.RawConn) {
+	b, control := make([]byte, maxDatagram), make([]byte, maxControl)
+	for {
+		size, more, _, from, err := c.ReadMsgUDPAddrPort(b, control)
+		if err != nil {
+			return
+		}
+		n.serveDatagram(raw, from, b[:size], control[:more])
+		n.datagrams.Add(linux.DatagramHeader + uint64(size))
+	}
+}
+
+// serveDatagram sends what the program sends, or does what the kernel asks for by a datagram
+// without data that has no hops to go.
+func (n *network) serveDatagram(raw syscall.RawConn, from netip.AddrPort, data, control []byte) {
+	d, ok := parse(control)
+	d.from = netip.AddrPortFrom(from.Addr().Unmap().WithZone(""), from.Port())
+	asks := len(data) == 0 && d.ttl == 0
+	s, known := n.ends.Load([2]netip.AddrPort{d.from, d.to})
+	switch {
+	case asks && d.to.Addr().IsMulticast():
+		n.join(raw, d.to.Addr())
+	case asks && known:
+		s.(*stream).setOptions()
+	case ok:
+		n.sendDatagram(d, data)
+	}
+}
+
+// join joins a group if a socket of the program is in it, or else leaves it.
+func (n *network) join(c syscall.RawConn, group netip.Addr) {
+	a, there := group.As16(), uintptr(0)
+	c.Control(func(fd uintptr) {
+		there, _ = ioctl(fd, linux.GatewayMember, uintptr(unsafe.Pointer(&a)))
+	})
+	if there != 0 == n.groups[group] {
+		return
+	}
+	n.groups[group] = there != 0
+	if there != 0 {
+		n.JoinGroup(protocolOf(group), nicID, address(group))
+	} else {
+		n.LeaveGroup(protocolOf(group), nicID, address(group))
+	}
+}
+
+// datagram says where a datagram goes.
+type datagram struct {
+	from, to netip.AddrPort
+	ttl, tos uint8
+}
+
+// parse reads the control messages of a datagram that the program has sent.
+func parse(control []byte) (d datagram, ok bool) {
+	all, err := syscall.ParseSocketControlMessage(control)
+	if err != nil {
+		return d, false
+	}
+	for _, m := range all {
+		switch m.Header.Type {
+		case ipv6OrigDst:
+			if len(m.Data) < syscall.SizeofSockaddrInet6 {
+				return d, false
+			}
+			a := netip.AddrFrom16([16]byte(m.Data[8:24])).Unmap()
+			d.to, ok = netip.AddrPortFrom(a, binary.BigEndian.Uint16(m.Data[2:])), true
+		case syscall.IPV6_HOPLIMIT:
+			d.ttl = m.Data[0]
+		case syscall.IPV6_TCLASS:
+			d.tos = m.Data[0]
+		}
+	}
+	return d, ok
+}
+
+// sendDatagram sends a datagram. One that cannot be sent is lost, as any may be.
+func (n *network) sendDatagram(d datagram, data []byte) {
+	local, remote := address(d.from.Addr()), address(d.to.Addr())
+	route, err := n.FindRoute(nicID, local, remote, protocolOf(d.to.Addr()), false)
+	if err != nil {
+		return
+	}
+	defer route.Release()
+	p := stack.NewPacketBuffer(stack.PacketBufferOptions{
+		ReserveHeaderBytes: header.UDPMinimumSize + int(route.MaxHeaderLength()),
+		Payload:            buffer.MakeWithData(data),
+	})
+	defer p.DecRef()
+	p.TransportProtocolNumber = udp.ProtocolNumber
+	size := uint16(header.UDPMinimumSize + len(data))
+	u := header.UDP(p.TransportHeader().Push(header.UDPMinimumSize))
+	u.Encode(&header.UDPFields{SrcPort: d.from.Port(), DstPort: d.to.Port(), Length: size})
+	sum := checksum.Checksum(data,
+		header.PseudoHeaderChecksum(udp.ProtocolNumber, local, remote, size))
+	if v := ^u.CalculateChecksum(sum); v != 0 {
+		u.SetChecksum(v)
+	} else {
+		u.SetChecksum(0xffff) // 0 stands for none, RFC 768
+	}
+	how := stack.NetworkHeaderParams{Protocol: udp.ProtocolNumber, TTL: d.ttl, TOS: d.tos}
+	route.WritePacket(how, p)
+}

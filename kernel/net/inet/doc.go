@@ -1,0 +1,30 @@
+// Package inet gives a program's sockets the network: TCP, UDP, IPv4 and IPv6 with other machines.
+//
+//	import _ "github.com/zeroframe/zeroframe/kernel/net/inet"
+//
+// The program itself stays as it is. `zf run -net` and `zf run -p` link this package into one that
+// uses package net. The stack is gVisor's (gvisor.dev/gvisor/pkg/tcpip). It runs in goroutines on
+// the card's frames (/dev/nic0), and takes and gives the program's connections and datagrams by the
+// kernel's gateways (gateway.go of package kernel/linux says how).
+//
+// The address is that of the option ip=, or comes by DHCP; one of IPv6 comes from a router's
+// advertisements. main begins when there is one, or after some seconds. The name servers go to
+// /etc/resolv.conf.
+//
+// Everything here runs in goroutine context. The goroutines live as long as the program.
+//
+//	inet.go     the start
+//	link.go     frames of the card
+//	address.go  which addresses and routes there are
+//	dhcp.go     the address that a server gives
+//	router.go   what IPv6's routers say
+//	clock.go    the stack's timers
+//	hop.go      the neighbour that netconsole= sends to
+//	stream.go   connections
+//	datagram.go datagrams
+//	options.go  options that a connection's packets show
+//	exit.go     what was sent arrives, though the program ends
+//	refused.go  datagrams that nobody takes
+//	errno.go    the stack's errors as Linux's
+//	gateway.go  calls of the kernel's gateways
+package inet

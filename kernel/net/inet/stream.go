@@ -1,0 +1,377 @@
+package inet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv6"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+	"gvisor.dev/gvisor/pkg/waiter"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/linux"
+)
+
+const (
+	handshakes  = 4096            // that other machines have begun at a time
+	acceptLimit = 3 * time.Second // for the program to take a connection, if its backlog is full
+	pieceSize   = 64 << 10        // bytes that are moved at a time
+)
+
+// setTCP has the stack do what Linux's does.
+func (n *network) setTCP() error {
+	sack := tcpip.TCPSACKEnabled(true)
+	if err := n.SetTransportProtocolOption(tcp.ProtocolNumber, &sack); err != nil {
+		return fmt.Errorf("TCP: %v", err)
+	}
+	moderate := tcpip.TCPModerateReceiveBufferOption(true)
+	if err := n.SetTransportProtocolOption(tcp.ProtocolNumber, &moderate); err != nil {
+		return fmt.Errorf("TCP: %v", err)
+	}
+	return nil
+}
+
+// serveStreams takes the program's connections to other machines, and theirs to it.
+func (n *network) serveStreams() error {
+	config := net.ListenConfig{Control: setOption(ipTransparent)}
+	l, err := config.Listen(context.Background(), "tcp6", "[::1]:0")
+	if err != nil {
+		return err
+	}
+	gate, err := l.(*net.TCPListener).SyscallConn()
+	if err != nil {
+		return err
+	}
+	*arch.ExitCall() = func() { n.finish(gate) }
+	go func() {
+		for {
+			c, err := l.Accept()
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if err == nil {
+				go n.connect(c.(*net.TCPConn))
+			} else {
+				time.Sleep(time.Millisecond) // too many files: some will be closed
+			}
+		}
+	}()
+	accept := func(r *tcp.ForwarderRequest) { go n.accept(gate, r) } // findAsleep knows ours
+	from := tcp.NewForwarder(n.Stack, 0, handshakes, accept)
+	n.SetTransportProtocolHandler(tcp.ProtocolNumber,
+		func(id stack.TransportEndpointID, p *stack.PacketBuffer) bool {
+			return addr(id.RemoteAddress).IsUnspecified() || from.HandlePacket(id, p)
+		})
+	return nil
+}
+
+// stream is a connection: the end that the program's socket is connected to, and the stack's.
+type stream struct {
+	local net.Conn
+	raw   syscall.RawConn
+	wire  tcpip.Endpoint
+	queue waiter.Queue
+}
+
+func newStream(c *net.TCPConn) (*stream, error) {
+	raw, err := c.SyscallConn()
+	return &stream{local: c, raw: raw}, err
+}
+
+// result tells the program's end what has come of the connection: 0, or an errno.
+func (s *stream) result(e syscall.Errno) {
+	s.raw.Control(func(fd uintptr) { ioctl(fd, linux.GatewayResult, uintptr(e)) })
+}
+
+// protocolOf returns the protocol of an address.
+func protocolOf(a netip.Addr) tcpip.NetworkProtocolNumber {
+	if a.Is4() {
+		return ipv4.ProtocolNumber
+	}
+	return ipv6.ProtocolNumber
+}
+
+// place returns a socket's address as the stack has it.
+func place(a net.Addr) (netip.Addr, tcpip.FullAddress) {
+	p := a.(*net.TCPAddr).AddrPort()
+	ip := p.Addr().Unmap().WithZone("")
+	return ip, tcpip.FullAddress{NIC: nicID, Addr: address(ip), Port: p.Port()}
+}
+
+// connect reaches the machine that a program's socket is to be connected to.
+func (n *network) connect(c *net.TCPConn) {
+	n.streams.Add(1)
+	defer n.streams.Add(-1)
+	s, err := newStream(c)
+	if err != nil {
+		c.Close()
+		return
+	}
+	ip, to := place(c.LocalAddr())
+	_, from := place(c.RemoteAddr())
+	wire, e := n.NewEndpoint(tcp.ProtocolNumber, protocolOf(ip), &s.queue)
+	if e != nil {
+		s.result(errno(e))
+		c.Close()
+		return
+	}
+	s.wire = wire
+	wire.SocketOptions().SetReuseAddress(true)
+	defer n.know(s, c.RemoteAddr(), c.LocalAddr())()
+	made := make(chan struct{})
+	outDone := make(chan struct{})
+	n.sending.Add(1)
+	go func() {
+		defer close(outDone)
+		defer n.sending.Add(-1)
+		s.out(made)
+	}()
+	if e = s.dial(from, to); e != nil {
+		wire.Abort()
+		s.result(errno(e))
+		close(made)
+		<-outDone
+		c.Close()
+		return
+	}
+	s.result(0)
+	close(made)
+	s.in(outDone)
+	<-outDone
+	s.close()
+}
+
+// notified returns a channel that is told of events of the stack's end, or of its end, until stop is
+// called.
+func (s *stream) notified(events waiter.EventMask) (ready <-chan struct{}, stop func()) {
+	entry, c := waiter.NewChannelEntry(events | waiter.EventErr | waiter.EventHUp)
+	s.queue.EventRegister(&entry)
+	return c, func() { s.queue.EventUnregister(&entry) }
+}
+
+// dial makes the connection.
+func (s *stream) dial(from, to tcpip.FullAddress) tcpip.Error {
+	ready, stop := s.notified(waiter.WritableEvents)
+	defer stop()
+	if err := s.wire.Bind(from); err != nil {
+		return err
+	}
+	err := s.wire.Connect(to)
+	if _, ok := err.(*tcpip.ErrConnectStarted); ok {
+		<-ready
+		err = s.wire.LastError()
+	}
+	return err
+}
+
+// accept takes a connection that another machine wants to make.
+func (n *network) accept(gate syscall.RawConn, r *tcp.ForwarderRequest) {
+	id := r.ID()
+	to := netip.AddrPortFrom(addr(id.LocalAddress), id.LocalPort)
+	from := netip.AddrPortFrom(addr(id.RemoteAddress), id.RemotePort)
+	if !listens(gate, to) {
+		r.Complete(true)
+		return
+	}
+	s := new(stream)
+	wire, e := r.CreateEndpoint(&s.queue)
+	if e != nil {
+		r.Complete(true)
+		return
+	}
+	r.Complete(false)
+	s.wire = wire
+	d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(from), Control: setOption(ipFreeBind),
+		Timeout: acceptLimit}
+	c, err := d.Dial("tcp", to.String())
+	if err != nil {
+		wire.Abort()
+		return
+	}
+	n.streams.Add(1)
+	defer n.streams.Add(-1)
+	s.local = c
+	if s.raw, err = c.(*net.TCPConn).SyscallConn(); err != nil {
+		wire.Abort()
+		c.Close()
+		return
+	}
+	defer n.know(s, c.RemoteAddr(), c.LocalAddr())()
+	done := make(chan struct{})
+	n.sending.Add(1)
+	go func() {
+		defer close(done)
+		defer n.sending.Add(-1)
+		s.out(nil)
+	}()
+	s.in(done)
+	<-done
+	s.close()
+}
+
+// listens reports whether the program has a listener for an address.
+func listens(gate syscall.RawConn, to netip.AddrPort) (yes bool) {
+	var b [20]byte
+	a := to.Addr().As16()
+	copy(b[:], a[:])
+	b[16], b[17] = byte(to.Port()>>8), byte(to.Port())
+	gate.Control(func(fd uintptr) {
+		v, err := ioctl(fd, linux.GatewayListens, uintptr(unsafe.Pointer(&b)))
+		yes = err == nil && v == 1
+	})
+	return yes
+}
+
+// pieces holds buffers; the variable itself is never written. A connection has one while something
+// is there for it: of those that are idle there may be many.
+var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
+
+// in moves what comes from the other machine to the program, until its end. outDone is closed when
+// out has ended.
+func (s *stream) in(outDone <-chan struct{}) {
+	ready, stop := s.notified(waiter.ReadableEvents)
+	defer stop()
+	for {
+		switch err := s.inAll().(type) {
+		case nil:
+			s.wire.Abort() // the program has closed its socket
+			return
+		case *tcpip.ErrWouldBlock:
+			<-ready
+		case *tcpip.ErrClosedForReceive:
+			s.local.(*net.TCPConn).CloseWrite()
+			s.refused(ready, outDone)
+			return
+		default:
+			s.result(errno(err))
+			return
+		}
+	}
+}
+
+// inAll moves what has come. The error says why that is all; nil: the program takes nothing more.
+func (s *stream) inAll() tcpip.Error {
+	b := pieces.Get().(*[pieceSize]byte)
+	defer pieces.Put(b)
+	for {
+		w := tcpip.SliceWriter(b[:])
+		r, e := s.wire.Read(&w, tcpip.ReadOptions{})
+		if e != nil {
+			return e
+		}
+		if _, err := s.local.Write(b[:r.Count]); err != nil {
+			return nil
+		}
+	}
+}
+
+// refused waits until out has ended, or the other machine, which sends nothing more, has refused
+// what the program sends.
+func (s *stream) refused(ready, outDone <-chan struct{}) {
+	for s.wire.State() != uint32(tcp.StateError) {
+		select {
+		case <-ready:
+		case <-outDone:
+			return
+		}
+	}
+	s.result(syscall.EPIPE)
+}
+
+// out moves what the program sends to the other machine, until its end. Until the channel made is
+// closed, the connection is not made, and the end is that of the attempt.
+func (s *stream) out(made <-chan struct{}) {
+	ready, stop := s.notified(waiter.WritableEvents)
+	defer stop()
+	for {
+		b, n, err := s.received()
+		sent := n == 0 || s.write(b[:n], ready)
+		if b != nil {
+			pieces.Put(b)
+		}
+		switch {
+		case !sent:
+			return
+		case err != nil:
+			s.wire.Abort() // the program has reset the connection
+			return
+		case n > 0:
+			continue
+		}
+		select {
+		case <-made:
+		default:
+			if made != nil {
+				s.wire.Abort()
+				return
+			}
+		}
+		s.wire.Shutdown(tcpip.ShutdownWrite)
+		s.closed()
+		s.wire.Close()
+		return
+	}
+}
+
+// received waits for what the program sends, and returns it in a buffer, or 0 bytes for its end.
+func (s *stream) received() (b *[pieceSize]byte, n int, err error) {
+	e := s.raw.Read(func(fd uintptr) bool {
+		b = pieces.Get().(*[pieceSize]byte)
+		for {
+			n, err = syscall.Read(int(fd), b[:])
+			if err != syscall.EINTR {
+				break
+			}
+		}
+		if err == syscall.EAGAIN {
+			pieces.Put(b)
+			return false
+		}
+		return true
+	})
+	if e != nil { // closed, before anything came
+		return nil, 0, e
+	}
+	return b, max(n, 0), err
+}
+
+// write sends bytes, and reports whether it has sent them all.
+func (s *stream) write(b []byte, ready <-chan struct{}) bool {
+	for len(b) > 0 {
+		n, err := s.wire.Write(bytes.NewReader(b), tcpip.WriteOptions{})
+		b = b[n:]
+		switch err.(type) {
+		case nil:
+		case *tcpip.ErrWouldBlock:
+			<-ready
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// closed waits until the program has closed its socket, which may still receive.
+func (s *stream) closed() {
+	s.raw.Read(func(fd uintptr) bool {
+		v, err := ioctl(fd, linux.GatewayClosed, 0)
+		return v == 1 || err != nil
+	})
+}
+
+// close ends both ends.
+func (s *stream) close() {
+	s.local.Close()
+	s.wire.Close()
+}
