@@ -33,6 +33,11 @@ var wanted bool
 // findNetwork starts the network card, if an option needs it. Early context, before the frames of
 // RAM are given away.
 func findNetwork() {
+	word, on := option.Word("net")
+	if value, ok := option.Value("ntp"); ok && !(linux.HasStack() && on && word == 0) {
+		option.Ignored("ntp", value,
+			"want net=on and a network stack, which zf run -net gives a program that uses package net")
+	}
 	if wanted = parts.Network && wantsNetwork(); !wanted {
 		return
 	}

@@ -57,6 +57,8 @@ var table = [...]Row{
 		Help: "send log and traces by UDP to DSTIP, in Linux's form; + selects the extended format, r adds the kernel's version"},
 	{Name: "ip", needs: &network, Argument: "CLIENT::GATEWAY:NETMASK",
 		Help: "the machine's network address, and its gateway"},
+	{Name: "ntp", needs: &network, Argument: "HOST[:PORT]",
+		Help: "set the clock by this server (SNTP) before main begins, and each hour; for a program with net=on and a network stack"},
 	{Name: "echo", needs: &network, Usual: "off", Words: []string{"off", "on"},
 		Help: "answer UDP datagrams to port 7 (RFC 862), unless they come from a port below 1024; only for debugging a network"},
 

@@ -17,6 +17,7 @@
 //	link.go     frames of the card
 //	address.go  which addresses and routes there are
 //	dhcp.go     the address that a server gives
+//	sntp.go     the time of day that a server tells
 //	router.go   what IPv6's routers say
 //	clock.go    the stack's timers
 //	hop.go      the neighbour that netconsole= sends to

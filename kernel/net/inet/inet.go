@@ -31,7 +31,7 @@ var linked = true
 // nicID is the card's number in the stack.
 const nicID tcpip.NICID = 1
 
-// patience is how long main waits for an address of version 4.
+// patience is how long main waits for an address of version 4, and for the time that ntp= asks for.
 const patience = 5 * time.Second
 
 // network is the machine's network.
@@ -62,6 +62,14 @@ func init() {
 	case <-n.addressed:
 	case <-time.After(patience):
 		fmt.Fprintf(os.Stderr, "inet: no address of version 4 yet: no DHCP server has answered for %v; ip=ADDRESS::GATEWAY:NETMASK on the kernel command line gives one\n", patience)
+	}
+	if server, ok := option.Value("ntp"); ok {
+		told := make(chan struct{})
+		go n.keepTime(string(server), told)
+		select {
+		case <-told:
+		case <-time.After(patience):
+		}
 	}
 }
 
