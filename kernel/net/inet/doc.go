@@ -20,6 +20,7 @@
 //	sntp.go     the time of day that a server tells
 //	router.go   what IPv6's routers say
 //	clock.go    the stack's timers
+//	asleep.go   a deadlock of the program's is found as without a network
 //	hop.go      the neighbour that netconsole= sends to
 //	stream.go   connections
 //	datagram.go datagrams

@@ -113,5 +113,6 @@ func start() (*network, error) {
 	go card.receive()
 	n.configure()
 	go n.findHop()
+	go n.findAsleep()
 	return n, nil
 }

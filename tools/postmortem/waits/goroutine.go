@@ -19,7 +19,7 @@ type Goroutine struct {
 	Function, At string
 	// State is the runtime's word for it: running, runnable, syscall or the reason of a wait.
 	State string
-	// System is set for the runtime's own goroutines.
+	// System is set for the goroutines of the runtime and of the network stack.
 	System bool
 	// Wait is what it waits for, nil if for nothing.
 	Wait *Wait
@@ -148,6 +148,7 @@ func (p *program) describe(g *Goroutine) {
 		fn.Name == "runtime.runCleanups") && g.Function != fn.Name {
 		g.System, g.clears = false, true
 	}
+	g.System = g.System || p.ofNetwork(g.Function)
 	switch g.status {
 	case gRunnable, gPreempted:
 		g.State = "runnable"
@@ -160,6 +161,15 @@ func (p *program) describe(g *Goroutine) {
 			g.State = p.reasons[n]
 		}
 	}
+}
+
+// ofNetwork reports whether a goroutine with that outermost function is one of the network stack's,
+// which wakes goroutines of the program by their descriptors alone.
+func (p *program) ofNetwork(function string) bool {
+	const inet = "github.com/zeroframe/zeroframe/kernel/net/inet."
+	return strings.HasPrefix(function, inet) ||
+		strings.HasPrefix(function, "gvisor.dev/gvisor/pkg/tcpip/") &&
+			len(p.t.BinInfo().LookupFunc()[inet+"start"]) > 0
 }
 
 // inside reports whether a function is part of how a wait is done, rather than who waits.
