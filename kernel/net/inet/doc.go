@@ -23,6 +23,7 @@
 //	asleep.go   a deadlock of the program's is found as without a network
 //	hop.go      the neighbour that netconsole= sends to
 //	stream.go   connections
+//	opening.go  connections that are being made
 //	datagram.go datagrams
 //	options.go  options that a connection's packets show
 //	exit.go     what was sent arrives, though the program ends

@@ -47,6 +47,7 @@ type network struct {
 	addressed chan struct{}       // closed when there is an address of version 4
 	groups    map[netip.Addr]bool // that the program is in; of takeDatagrams
 	addresses addressTable
+	opening   opening
 }
 
 func init() {

@@ -185,7 +185,9 @@ func (n *network) accept(gate syscall.RawConn, r *tcp.ForwarderRequest) {
 		return
 	}
 	s := new(stream)
+	made := n.opens(id)
 	wire, e := r.CreateEndpoint(&s.queue)
+	made()
 	if e != nil {
 		r.Complete(true)
 		return
