@@ -44,7 +44,7 @@ func plain() *pprof.Profile {
 
 // browse has Chromium show an SVG file and returns the document as its scripts leave it,
 // and a picture.
-func browse(t *testing.T, svg string) (dom, picture string) {
+func browse(t *testing.T, svg string, flags ...string) (dom, picture string) {
 	t.Helper()
 	browser := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -72,7 +72,7 @@ func browse(t *testing.T, svg string) (dom, picture string) {
 		args = append([]string{
 			"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run",
 			"--user-data-dir=" + folder, "--window-size=1200,300", "--virtual-time-budget=2000",
-		}, args...)
+		}, append(flags, args...)...)
 		var out, msg bytes.Buffer
 		cmd := exec.CommandContext(ctx, browser, append(args, "file://"+path)...)
 		cmd.Env = append(os.Environ(), "TMPDIR="+folder)
@@ -116,7 +116,7 @@ Array.prototype.forEach.call(document.querySelectorAll(".f"), function (g) {
 		{"main.a", "f hit past", "1180"},
 		{"main.b", "f hit", "1180"},
 		{"main.d", "f hit", "590"},
-		{"runtime.c", "f off", "472.0"},
+		{"runtime.c", "f off", "472"},
 	} {
 		if class, width := frameOf(t, dom, w.name); class != w.class || width != w.width {
 			t.Errorf("%s: class %q, width %s; want %q, %s", w.name, class, width, w.class, w.width)
@@ -151,5 +151,36 @@ Array.prototype.forEach.call(document.querySelectorAll(".f"), function (g) {
 	}
 	if got := row(y - 3*svgRow + 3); got < 500 || got > 600 {
 		t.Errorf("main.d is %d pixels wide in the picture; want about 590", got)
+	}
+}
+
+// TestFlameGraphFits: the picture is as wide as its window, and dark where that is wanted.
+func TestFlameGraphFits(t *testing.T) {
+	var b bytes.Buffer
+	if err := SVG(&b, plain(), strings.Repeat("a long title ", 9)); err != nil {
+		t.Fatal(err)
+	}
+	dom, picture := browse(t, b.String(), "--window-size=600,300", "--blink-settings=preferredColorScheme=0")
+	if _, width := frameOf(t, dom, "main.a"); width != "580" {
+		t.Errorf("main.a is %s wide in a window of 600", width)
+	}
+	for _, want := range []string{`width="600"`, `viewBox="0 0 600 `, `x="590" y="24">search`, "a long title a long title a long titl..<"} {
+		if !strings.Contains(dom, want) {
+			t.Errorf("no %q in\n%s", want, dom)
+		}
+	}
+	file, err := os.Open(picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	img, err := png.Decode(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for y := range 300 {
+		if r, g, b, _ := img.At(3, y).RGBA(); r+g+b > 3*0x4000 {
+			t.Fatalf("the ground is not dark at %d", y)
+		}
 	}
 }

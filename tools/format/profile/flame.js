@@ -14,6 +14,28 @@
   var found = document.getElementById("found");
   var zoomed = all[0];
 
+  var title = document.getElementById("title"), sum = document.getElementById("sum");
+  var find = document.getElementById("search");
+  var heading = title.textContent, height = +svg.getAttribute("height");
+
+  function cut(text, room) {
+    return room < 3 ? "" : text.length > room ? text.slice(0, room - 2) + ".." : text;
+  }
+
+  // fit takes the width of the window.
+  function fit() {
+    var w = Math.max(window.innerWidth, 320), wide = char * 17 / 12;
+    width = w - 2 * left;
+    svg.setAttribute("width", w);
+    svg.setAttribute("viewBox", "0 0 " + w + " " + height);
+    title.setAttribute("x", w / 2);
+    sum.setAttribute("x", w / 2);
+    find.setAttribute("x", w - left);
+    found.setAttribute("x", w - left);
+    title.textContent = cut(heading, Math.floor((width - 24 * char) / wide)); // between the buttons
+    zoom(zoomed);
+  }
+
   function name(f) { return f.title.replace(/ \([^(]*\)$/, ""); }
 
   // zoom makes a frame as wide as the picture: those below it too, those beside it vanish.
@@ -33,8 +55,7 @@
       f.rect.setAttribute("x", x);
       f.rect.setAttribute("width", w);
       f.text.setAttribute("x", x + 3);
-      var room = Math.floor((w - 6) / char), label = name(f);
-      f.text.textContent = room < 3 ? "" : label.length > room ? label.slice(0, room - 2) + ".." : label;
+      f.text.textContent = cut(name(f), Math.floor((w - 6) / char));
     });
     reset.classList.toggle("off", to === all[0]);
   }
@@ -60,7 +81,7 @@
 
   all.forEach(function (f) {
     f.g.addEventListener("click", function () { zoom(f); });
-    f.g.addEventListener("mouseover", function () { info.textContent = f.title; });
+    f.g.addEventListener("mouseover", function () { info.textContent = cut(f.title, Math.floor(width / char)); });
     f.g.addEventListener("mouseout", function () { info.textContent = " "; });
   });
   reset.addEventListener("click", function () { zoom(all[0]); });
@@ -68,11 +89,13 @@
     var text = window.prompt("Functions whose names hold:", "");
     if (text !== null) { search(text); }
   }
-  document.getElementById("search").addEventListener("click", ask);
+  find.addEventListener("click", ask);
+  window.addEventListener("resize", fit);
   window.addEventListener("keydown", function (e) {
     if (e.key === "Escape") { zoom(all[0]); search(""); }
     if (e.key === "/" || e.key === "f" && e.ctrlKey) { e.preventDefault(); ask(); }
   });
+  fit();
   svg.zoomTo = function (text) { all.some(function (f) { return name(f) === text && (zoom(f), true); }); };
   svg.searchFor = search;
 }());

@@ -15,8 +15,8 @@ import (
 	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
-// The flame graph: one SVG file that needs nothing else. A browser that runs its script
-// zooms and searches; any other program that shows SVG shows the whole.
+// The flame graph: one SVG file that needs nothing else. A browser that runs its script makes it
+// as wide as its window, zooms and searches; any other program that shows SVG shows the whole.
 
 // script is what makes it answer.
 //
@@ -54,7 +54,7 @@ func SVG(w io.Writer, p *profile.Profile, title string) error {
 	fmt.Fprintf(b, `<?xml version="1.0" encoding="UTF-8"?>
 <svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" font-family="monospace" font-size="12">
 <style>%s</style>
-<rect width="100%%" height="100%%" fill="#fffdf7" stroke="none"/>
+<rect class="ground" width="100%%" height="100%%" fill="#fffdf7" stroke="none"/>
 `, svgWidth, height, style)
 	const right, middle = svgWidth - svgMargin, svgWidth / 2
 	for _, t := range []struct {
@@ -62,12 +62,12 @@ func SVG(w io.Writer, p *profile.Profile, title string) error {
 		x, y       int
 		text       string
 	}{
-		{`text-anchor="middle" font-size="17"`, middle, 24, title},
+		{`id="title" text-anchor="middle" font-size="17"`, middle, 24, title},
 		{`id="sum" text-anchor="middle" fill="#555"`, middle, 46,
 			fmt.Sprintf("%s in %d samples", amount(p, root.Total), samples(p))},
 		{`id="reset" class="b off"`, svgMargin, 24, "reset zoom"},
 		{`id="search" class="b" text-anchor="end"`, right, 24, "search"},
-		{`id="found" text-anchor="end"`, right, 46, " "},
+		{`id="found" text-anchor="end"`, right, 60, " "},
 		{`id="info"`, svgMargin, height - 12, " "},
 	} {
 		fmt.Fprintf(b, "<text %s x=\"%d\" y=\"%d\">%s</text>\n", t.attributes, t.x, t.y, escape(t.text))
