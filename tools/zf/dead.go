@@ -84,7 +84,7 @@ func (s *streams) readLog(ctx context.Context, path string, text io.Writer,
 	if text != nil {
 		to = twoSinks{filter, text}
 	}
-	if err = pump(ctx, to, in, nil); err != nil {
+	if err = pump(ctx, to, input.Text(in, nil), nil); err != nil {
 		filter.Close()
 		return err
 	}

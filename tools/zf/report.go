@@ -103,7 +103,7 @@ func runReport(c *call) error {
 	if err != nil {
 		return err
 	}
-	err = pump(ctx, page, in, nil)
+	err = pump(ctx, page, input.Text(in, nil), nil)
 	if cerr := page.Close(); err == nil {
 		err = cerr
 	}

@@ -22,9 +22,10 @@ type utf16Reader struct {
 	err   error
 }
 
-// Text returns a reader of r's text in UTF-8. UTF-16 is told by its mark, or without one by its
-// first two characters, if they are ASCII; note, which may be nil, is then called once. Anything
-// else passes as it comes, without delay. Context: host.
+// Text returns a reader of r's text in UTF-8, without the mark that Windows' tools put before it.
+// UTF-16 is told by its mark, or without one by its first two characters, if they are ASCII; note,
+// which may be nil, is then called once. Anything else passes as it comes, without delay.
+// Context: host.
 func Text(r io.Reader, note func()) io.Reader { return &utf16Reader{from: r, note: note} }
 
 func (u *utf16Reader) Read(p []byte) (int, error) {
@@ -45,6 +46,9 @@ func (u *utf16Reader) Read(p []byte) (int, error) {
 			n = copy(p, p[skip:n])
 		}
 		if u.order == nil {
+			if n == 0 && err == nil {
+				continue // that was the mark
+			}
 			return n, err
 		}
 		u.rest, u.err = append(u.rest, p[:n]...), err
@@ -64,6 +68,8 @@ func utf16Order(b []byte) (order binary.ByteOrder, mark int) {
 		return binary.LittleEndian, 2
 	case bytes.HasPrefix(b, []byte{0xfe, 0xff}):
 		return binary.BigEndian, 2
+	case bytes.HasPrefix(b, []byte("\ufeff")):
+		return nil, len("\ufeff")
 	case len(b) < 4:
 	case ascii(b[0]) && b[1] == 0 && ascii(b[2]) && b[3] == 0:
 		return binary.LittleEndian, 0
