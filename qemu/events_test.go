@@ -183,7 +183,7 @@ func TestTraceCommand(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"trace", "-e", path, path}, "has no trace with events"},
+		{[]string{"trace", "-e", path, path}, "is an ELF file"},
 		{[]string{"trace", path}, "-e"},
 	} {
 		c := exec.Command(zfCommand(t), tt.args...)

@@ -39,6 +39,9 @@ func ParseShare(s string) (Share, error) {
 	if i := strings.LastIndex(dir, ":/"); i > 0 {
 		dir, at = dir[:i], dir[i+1:]
 	}
+	if i := strings.LastIndexByte(at, ':'); i > strings.LastIndexByte(at, '/') {
+		return Share{}, fmt.Errorf("%q means nothing there; want :ro, :private or :rw", at[i:])
+	}
 	fi, err := os.Stat(dir)
 	if err != nil {
 		return Share{}, err

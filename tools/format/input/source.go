@@ -140,10 +140,32 @@ func found(path string, info fs.FileInfo, opt *Options) (kind, error) {
 		return kind{open: opener(path), lazy: true}, nil
 	case mode&os.ModeCharDevice != 0 && !same(info, opt.Stdin):
 		return device(path, opt), nil
-	case opt.Follow:
+	}
+	if what := noLog(path); mode.IsRegular() && what != "" {
+		return kind{}, fmt.Errorf("%s is %s; give a log, a serial device or a socket", path, what)
+	}
+	if opt.Follow {
 		return kind{open: follower(path)}, nil
 	}
 	return kind{open: opener(path), once: true}, nil
+}
+
+// noLog says what a file is that nobody means as a log; "" if it may be one.
+func noLog(path string) string {
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	var head [18]byte
+	_, err = io.ReadFull(file, head[:])
+	switch {
+	case err != nil || string(head[:4]) != "\x7fELF":
+		return ""
+	case head[16] == 4 || head[17] == 4: // ET_CORE, in either byte order
+		return "a core"
+	}
+	return "an ELF file"
 }
 
 // unborn is a path where nothing is yet: what comes decides.
