@@ -86,10 +86,11 @@ var (
 		`(?:^|[^A-Za-z0-9_.$@])([A-Za-z_.$][A-Za-z0-9_.$]*)\+(0x[0-9a-f]{1,16}|[0-9]{1,9})(?:$|[\s>)\]\[:,/])`)
 	address1 = lookup.Regexp(
 		`(?:^|[\s(\[<])(?:0x([0-9a-f]{5,16})|([0-9a-f]{8}|[0-9a-f]{16}))(?:$|[\s>)\]:,])`)
-	behind1 = lookup.Regexp(`^\s*(?:$|[)>\]:,(<\[|/-]|(?:in|at|from) |\S+\+)`)
-	lined1  = lookup.Regexp(`^(?:/0x[0-9a-f]+)?[\s>)\]:,]+(?:at |\()?[^\s:]+\.[A-Za-z]{1,4}:[0-9]+`)
-	stamp1  = lookup.Regexp(`^\[ *[0-9]+\.[0-9]+\]`)
-	module1 = lookup.Regexp(`^\s*[0-9a-f]{8,16} [A-Za-z0-9_.-]+[:` + "`" +
+	behind1  = lookup.Regexp(`^\s*(?:$|[)>\]:,(<\[|/-]|(?:in|at|from) |\S+\+)`)
+	lined1   = lookup.Regexp(`^(?:/0x[0-9a-f]+)?[\s>)\]:,]+(?:at |\()?[^\s:]+\.[A-Za-z]{1,4}:[0-9]+`)
+	inlined1 = lookup.Regexp(`[^\s:]+\.[A-Za-z]{1,4}:[0-9]+ in $`)
+	stamp1   = lookup.Regexp(`^\[ *[0-9]+\.[0-9]+\]`)
+	module1  = lookup.Regexp(`^\s*[0-9a-f]{8,16} [A-Za-z0-9_.-]+[:` + "`" +
 		`]([A-Za-z_.$][A-Za-z0-9_.$]*)\+([0-9a-f]{1,8}) \(`)
 	tail1 = lookup.Regexp(`\s(?:0x)?([0-9a-f]{8,16})\s*$`)
 	call1 = lookup.Regexp(`^\s*[A-Za-z_.$][A-Za-z0-9_.$]*\(.*\)\s+(?:at\s+)?\S+\+0x[0-9a-f]+`)
@@ -133,7 +134,9 @@ func (x *Reader) looksLikeFrame(line string) bool {
 	if strings.Contains(line, "+") {
 		for _, n := range offset1().FindAllStringSubmatchIndex(line, maxNumbers) {
 			// With its line it is resolved already, as in the answers of the kernel's monitor.
-			if !lined1().MatchString(line[n[5]:]) && x.hasPlace(line[n[2]:n[3]], line[n[4]:n[5]]) {
+			// Of an inlined call the line comes first.
+			if !lined1().MatchString(line[n[5]:]) && !inlined1().MatchString(line[:n[2]]) &&
+				x.hasPlace(line[n[2]:n[3]], line[n[4]:n[5]]) {
 				return true
 			}
 		}

@@ -106,7 +106,7 @@ func kinds() []kind {
 		{"nuttx", "RIP: 0010:%[1]s\nbacktrace| 3: 0x%08[5]x 0x%08[6]x\n", "linux: pc=leaf", "a line looks like a frame and is not resolved, \"3: 0x"},
 		{"illumos", "RIP: 0010:%[1]s\nffffff00083e9a40 unix:middle+%[8]x ()\n", "linux: pc=leaf", "a line looks like a frame and is not resolved, \"ffffff00083e9a40 unix:middle+"},
 		{"python", "RIP: 0010:%[1]s\n  Binary file \"/x/c.elf\", at middle+0x%[8]x [0x7f5e3c2011e9]\n", "linux: pc=leaf", "a line looks like a frame and is not resolved, \"Binary file "},
-		{"frames with their lines", "RIP: 0010:%[1]s\nin middle+0x%[8]x sema.go:163\n  #2 ends+0x%[9]x at /x/c.c:7\n", "linux: pc=leaf", ""},
+		{"frames with their lines", "RIP: 0010:%[1]s\nin middle+0x%[8]x sema.go:163\nin hold sema.go:29 in middle+0x%[8]x\n  #2 ends+0x%[9]x at /x/c.c:7\n", "linux: pc=leaf", ""},
 		{"text behind a frame", "RIP: 0010:%[1]s\n%[2]s was the last one\n", "linux: pc=leaf", "a line looks like a frame and is not resolved, \"middle+0x"},
 		{"a function that is not there", "RIP: 0010:%[1]s\nCall Trace:\n %[2]s\n nosuch+0x1/0x2\n", "linux: pc=leaf ra=hold ra='nosuch'", "a line looks like a frame and is not resolved, \"nosuch+0x1\": the ELF file has no such place"},
 		{"sentences", "RIP: 0010:%[1]s\ncalling  middle+0x0/0x10 @ 1\ninitcall middle+0x0/0x10 returned 0 after 3 usecs\nlast function: middle+0x0/0x10\nhello %[2]s in a sentence\nregion 0x%08[4]x reserved\n%016[4]x T leaf\n1: %016[4]x    54 FUNC    GLOBAL DEFAULT    1 leaf\n[ 1.0] calling  %[2]s @ 1\nStack: %016[4]x %016[5]x\n12: %016[4]x 00 00 00 00 00 00 00 00 %016[5]x %016[6]x %016[6]x %016[6]x\n",
