@@ -489,3 +489,37 @@ func TestEnding(t *testing.T) {
 		}
 	}
 }
+
+// TestWhere: of the traces that an NMI asks for, the one is told that says best where the program
+// was.
+func TestWhere(t *testing.T) {
+	frames := func(function string) []wire.Frame {
+		return []wire.Frame{{Calls: []lookup.Call{{Function: function, File: "/src/x.go", Line: 7}}}}
+	}
+	nmi := &wire.Trace{Kind: "nmi", Reason: "NMI", Frames: frames("github.com/zeroframe/zeroframe/kernel/thread.idle")}
+	first := &wire.Trace{Kind: "trace", Reason: "goroutine 1 [sleep]", Goroutine: 1, Frames: frames("main.f")}
+	other := &wire.Trace{Kind: "trace", Reason: "goroutine 7 [select]", Goroutine: 7, Frames: frames("main.g")}
+	library := &wire.Trace{Kind: "trace", Reason: "goroutine 8 [select]", Goroutine: 8, Frames: []wire.Frame{{Calls: []lookup.Call{{Function: "net/http.f"}}}}}
+	runs := &wire.Trace{Kind: "trace", Reason: "stopped", Frames: frames("main.h")}
+	noCPU := &wire.Trace{Kind: "trace", Reason: "goroutine 9 [running]", Goroutine: 9, Frames: frames("main.k")}
+	for _, tt := range []struct {
+		traces []*wire.Trace
+		want   string
+	}{
+		{nil, "the program's own place cannot be told"},
+		{[]*wire.Trace{nmi, library}, "the program's own place cannot be told"},
+		{[]*wire.Trace{nmi, library, other, first}, "in main.f at x.go:7 (goroutine 1 [sleep])"},
+		{[]*wire.Trace{nmi, other}, "in main.g at x.go:7 (goroutine 7 [select])"},
+		{[]*wire.Trace{nmi, first, runs, other}, "in main.h at x.go:7"},
+		{[]*wire.Trace{nmi, first, noCPU}, "in main.k at x.go:7"},
+		{[]*wire.Trace{nmi, runs, nmi, first}, "in main.f at x.go:7 (goroutine 1 [sleep])"},
+	} {
+		var e ending
+		for _, tr := range tt.traces {
+			e.take(tr)
+		}
+		if got := e.where("zf run", "/src"); got != "zf run: "+tt.want+"\n" {
+			t.Errorf("where() = %q; want %q", got, tt.want)
+		}
+	}
+}

@@ -15,10 +15,13 @@ import (
 	"sync"
 
 	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/tools/format/render"
 	"github.com/zeroframe/zeroframe/tools/format/terminal"
 	"github.com/zeroframe/zeroframe/tools/format/trace"
 	"github.com/zeroframe/zeroframe/tools/format/wire"
 	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
+	"github.com/zeroframe/zeroframe/tracer"
 )
 
 // verdict turns the end of a machine into an exit status and a message, which is
@@ -80,6 +83,19 @@ const columns = 80
 type ending struct {
 	first *wire.Trace // nil: none
 	seq   uint64      // of the latest trace
+	// at is, of the traces that the latest NMI has asked for, the one that tells best where the
+	// program was; nil: none tells. tells is how well.
+	at    *wire.Trace
+	tells int
+}
+
+// signal returns the signal that has ended the program, 0 if none has.
+func (e *ending) signal() (n int) {
+	if e != nil && e.first != nil {
+		_, text, _ := strings.Cut(e.first.Reason, "ended by signal ") // kernel/fault/programend.go
+		fmt.Sscan(text, &n)
+	}
+	return n
 }
 
 // take takes the next trace. What dies later, in the panic path, dies of the first death;
@@ -95,6 +111,12 @@ func (e *ending) take(t *wire.Trace) {
 	if t.Seq > 0 {
 		e.seq = t.Seq
 	}
+	if t.Kind == tracer.KindNMI.String() {
+		e.at, e.tells = nil, 0
+	}
+	if n := tells(t); t.Asked() && n > e.tells {
+		e.at, e.tells = t, n
+	}
 	if t.Fatal() && (e.first == nil || e.first.Asked() && !t.Asked()) {
 		e.first = t
 	}
@@ -108,9 +130,39 @@ func (e *ending) say(s *streams) {
 	}
 }
 
+// tells says how well a trace tells where the program was: best what ran, then what the first
+// goroutine waited for.
+func tells(t *wire.Trace) int {
+	b := t.Blame()
+	switch {
+	case b.Owner < lookup.Module, render.IsIdle(t): // whose thread has run something before
+		return 0
+	case !render.Waited(t), ran(t):
+		return 3
+	case t.Goroutine == 1:
+		return 2
+	}
+	return 1
+}
+
+// ran reports whether a goroutine would run if its thread had a CPU.
+func ran(t *wire.Trace) bool { return strings.HasSuffix(t.Reason, " [running]") }
+
+// where is the line that says where the program was when it was asked.
+func (e *ending) where(command, dir string) string {
+	if e.at == nil {
+		return command + ": the program's own place cannot be told\n"
+	}
+	state := ""
+	if render.Waited(e.at) && !ran(e.at) {
+		state = " (" + printable(e.at.Reason) + ")"
+	}
+	return named(command+": in ", e.at, e.at.Blame().First, dir, state)
+}
+
 // summary is the end of a run in two lines, for the tables of a trace scroll what
-// matters away: why the kernel died, and where, with paths relative to dir. Each
-// begins with the command's name.
+// matters away: why the kernel died, and where in the program, with paths relative to dir; in a
+// third if that has died in a deferred function. Each begins with the command's name.
 func summary(command string, t *wire.Trace, dir string) string {
 	prefix := command + ": "
 	reason := printable(t.Reason)
@@ -120,8 +172,11 @@ func summary(command string, t *wire.Trace, dir string) string {
 	if r := []rune(reason); len(prefix)+len(r) > columns {
 		reason = string(r[:columns-len(prefix)-3]) + "..." // it is above in full
 	}
-	s := prefix + reason + "\n"
+	return prefix + reason + "\n" + placeLine(prefix, t, dir)
+}
 
+// placeLine is the line that says where in the program a death was, or two.
+func placeLine(prefix string, t *wire.Trace, dir string) string {
 	state := "complete"
 	switch {
 	case t.Cut:
@@ -134,32 +189,45 @@ func summary(command string, t *wire.Trace, dir string) string {
 		state = "walk ended: " + printable(t.End)
 	}
 	if len(t.Frames) == 0 {
-		return s + prefix + "no frames (" + state + ")\n"
+		return prefix + "no frames (" + state + ")\n"
 	}
 	n := "1 frame"
 	if len(t.Frames) != 1 {
 		n = fmt.Sprintf("%d frames", t.Depth())
 	}
-	i, k, _ := t.Culprit()
-	place := fmt.Sprintf("at %#x", t.Frames[i].Address)
-	function := ""
-	if calls := t.Frames[i].Calls; len(calls) > 0 && calls[k].Function != "" {
-		c := &calls[k]
-		function = printable(c.Function)
-		if c.File != "" {
-			file := strings.TrimPrefix(c.File, dir+string(filepath.Separator))
-			place = fmt.Sprintf("at %s:%d", printable(file), c.Line)
+	state = fmt.Sprintf(" (%s, %s)", n, state)
+	b := t.Blame()
+	if !b.Told() {
+		if len(t.Frames[0].Calls) > 0 {
+			return prefix + "the program's own place cannot be told" + state + "\n"
 		}
-		function = "in " + function + " "
+		return fmt.Sprintf("%sat %#x%s\n", prefix, t.Frames[0].Address, state)
 	}
-	line := fmt.Sprintf("%s%s%s (%s, %s)", prefix, function, place, n, state)
-	if len(line) > columns {
+	s := named(prefix+"in ", t, b.First, dir, state)
+	if b.Again {
+		how := "then in "
+		if b.Owner == lookup.Kernel {
+			how = "for "
+		}
+		s += named(prefix+how, t, b.Then, dir, "")
+	}
+	return s
+}
+
+// named is the line that names a call of a trace.
+func named(prefix string, t *wire.Trace, at lookup.Place, dir, state string) string {
+	c := &t.Frames[at.Frame].Calls[at.Call]
+	function, place := printable(c.Function), fmt.Sprintf("%#x", t.Frames[at.Frame].Address)
+	if c.File != "" {
+		file := strings.TrimPrefix(c.File, dir+string(filepath.Separator))
+		place = fmt.Sprintf("%s:%d", printable(file), c.Line)
+	}
+	line := fmt.Sprintf("%s%s at %s%s", prefix, function, place, state)
+	if slash := strings.LastIndexByte(function, '/'); slash >= 0 && len(line) > columns {
 		// The package's name does without the path to it.
-		if i := strings.LastIndexByte(function, '/'); i >= 0 {
-			line = fmt.Sprintf("%sin %s%s (%s, %s)", prefix, function[i+1:], place, n, state)
-		}
+		line = fmt.Sprintf("%s%s at %s%s", prefix, function[slash+1:], place, state)
 	}
-	return s + line + "\n"
+	return line + "\n"
 }
 
 // printable shows the control characters in what came from a target or a file
