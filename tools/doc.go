@@ -32,6 +32,7 @@
 //	  source/     source files on this host: lines and links
 //	  terminal/   text made safe, colours
 //	  page/       a log, profiles, snapshots -> one HTML page
+//	  whole/      a file that is whole, or as it was
 //	  input/      a log, a serial device, a socket -> live text, even if it vanishes
 //	  eventstream/records between a target's text -> the records
 //	  profile/    a CPU profile -> a table, a flame graph, pprof's file

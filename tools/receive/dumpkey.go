@@ -33,6 +33,9 @@ func NewKey(path string) (public string, err error) {
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
+	if err != nil {
+		os.Remove(path)
+	}
 	return hex.EncodeToString(k.PublicKey().Bytes()), err
 }
 

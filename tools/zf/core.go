@@ -4,12 +4,12 @@ package main
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/format/trace"
+	"github.com/zeroframe/zeroframe/tools/format/whole"
 	"github.com/zeroframe/zeroframe/tools/format/wire"
 	"github.com/zeroframe/zeroframe/tools/postmortem/core"
 )
@@ -93,7 +93,11 @@ func runCore(c *call) error {
 	case !f.force && !sameBuild(t.chosen.BuildID, sym.BuildID()):
 		return status(exitUsage) // the filter has said it
 	}
-	info, err := writeCore(f.output, t.chosen, t.others, f.elf, sym)
+	var info core.Info
+	err = whole.File(f.output, 0o666, func(to *os.File) (err error) {
+		info, err = core.Write(to, t.chosen, t.others, f.elf, sym)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -180,49 +184,6 @@ func threadNumbers(c core.CPU) string {
 // of one, is of the image with that other.
 func sameBuild(trace, image string) bool {
 	return strings.HasPrefix(image, trace) && (trace != "" || image == "")
-}
-
-// writeCore writes the core of a trace. What is no file, such as a pipe, is written to as it is.
-func writeCore(path string, t *wire.Trace, others []*wire.Trace, elf string,
-	sym core.Symbols) (info core.Info, err error) {
-	write := func(to *os.File) (err error) {
-		info, err = core.Write(to, t, others, elf, sym)
-		return err
-	}
-	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() {
-		out, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err != nil {
-			return info, err
-		}
-		defer out.Close()
-		err = write(out)
-		return info, err
-	}
-	err = fullDisk(path, replaceFile(path, 0o666, write))
-	return info, err
-}
-
-// replaceFile has write make a file beside a path, and puts it there when it is whole: what was
-// there stays until then.
-func replaceFile(path string, mode fs.FileMode, write func(*os.File) error) (err error) {
-	part, err := os.OpenFile(filepath.Join(filepath.Dir(path),
-		fmt.Sprintf(".%s.%d", filepath.Base(path), os.Getpid())), os.O_RDWR|os.O_CREATE|os.O_TRUNC, mode)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		part.Close()
-		if err != nil {
-			os.Remove(part.Name())
-		}
-	}()
-	if err := write(part); err != nil {
-		return err
-	}
-	if err := part.Close(); err != nil {
-		return err
-	}
-	return os.Rename(part.Name(), path)
 }
 
 // coreLine is one trace in the list.

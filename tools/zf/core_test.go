@@ -2,7 +2,6 @@ package main
 
 import (
 	"debug/elf"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -60,7 +59,7 @@ func TestCore(t *testing.T) {
 		{"no log", nil, "", exitUsage, "want one log, have 0"},
 		{"missing log", []string{dir + "/none"}, "", exitUsage, "no such file"},
 		{"overwrites", []string{"-o", two, two}, "", exitUsage, "would overwrite"},
-		{"no folder", []string{"-o", dir + "/none/x", two}, "", exitUsage, "no such file"},
+		{"no folder", []string{"-o", dir + "/none/x", two}, "", exitUsage, "there is no folder"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			os.Remove(out)
@@ -77,22 +76,8 @@ func TestCore(t *testing.T) {
 			}
 		})
 	}
-	// Nothing is left beside what was asked for, and what cannot be written leaves what was there.
 	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
 		t.Errorf("beside the cores there is %q", left)
-	}
-	part := fmt.Sprintf("%s/.out.core.%d", dir, os.Getpid())
-	if _, err := os.Stat("/dev/full"); err == nil {
-		if err := errors.Join(os.WriteFile(out, []byte("before"), 0o666), os.Symlink("/dev/full", part)); err != nil {
-			t.Fatal(err)
-		}
-		code, _, stderr := zf(nil, "core", "-e", image, "-o", out, two)
-		if was, err := os.ReadFile(out); code != exitUsage || stderr != "zf core: "+out+": no space left on the disk; give -o FILE on another one\n" || string(was) != "before" {
-			t.Errorf("with a full disk: %d, %q; the file is %q, %v", code, stderr, was, err)
-		}
-		if _, err := os.Lstat(part); err == nil {
-			t.Error("with a full disk something is left beside it")
-		}
 	}
 	if code, _, stderr := zf(nil, "core", two); code != exitUsage || !strings.Contains(stderr, "-e ELF is missing") {
 		t.Errorf("without -e: %d, %q", code, stderr)

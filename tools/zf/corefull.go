@@ -10,10 +10,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/tools/format/whole"
 	"github.com/zeroframe/zeroframe/tools/postmortem/core"
 	"github.com/zeroframe/zeroframe/tools/postmortem/memory"
 	"github.com/zeroframe/zeroframe/tools/symbol"
@@ -74,7 +74,7 @@ func (c *fullCore) file(from memory.Source,
 	if fi, err := os.Stat(c.path); err == nil && !fi.Mode().IsRegular() {
 		return info, 0, fmt.Errorf("%s is no file: a core is written at many places", c.path)
 	}
-	err = replaceFile(c.path, 0o600, func(to *os.File) (err error) { // it may hold secrets
+	err = whole.File(c.path, 0o600, func(to *os.File) (err error) { // it may hold secrets
 		info, err = core.WriteFull(to, from, o)
 		return err
 	})
@@ -85,18 +85,6 @@ func (c *fullCore) file(from memory.Source,
 func (c *fullCore) explain(err error) error {
 	if errors.Is(err, core.ErrBuild) {
 		return fmt.Errorf("%w than %s; give the ELF file that it booted", err, c.elf)
-	}
-	return fullDisk(c.path, err)
-}
-
-// fullDisk says what it means if a file could not be written for want of room.
-func fullDisk(path string, err error) error {
-	switch {
-	case errors.Is(err, syscall.ENOSPC):
-		return fmt.Errorf("%s: no space left on the disk; give -o FILE on another one", path)
-	case errors.Is(err, syscall.EFBIG):
-		return fmt.Errorf("%s: the file system takes no file of that size; give -o FILE on another one",
-			path)
 	}
 	return err
 }
@@ -198,5 +186,5 @@ func copyFile(to, from string) error {
 		return err
 	}
 	defer in.Close()
-	return replaceFile(to, 0o666, func(out *os.File) error { _, err := io.Copy(out, in); return err })
+	return whole.File(to, 0o666, func(out *os.File) error { _, err := io.Copy(out, in); return err })
 }

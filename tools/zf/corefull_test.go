@@ -30,10 +30,10 @@ func TestNothingHalfWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, failure := range map[string]error{
-		"no space left on the disk":             &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC},
-		"the file system takes no file of that": &os.PathError{Op: "truncate", Path: "x", Err: syscall.EFBIG},
-		"it ends before the memory does":        memory.ErrCut,
-		"no page tables lead to the image":      nil,
+		"no space left on device":          &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC},
+		"file too large":                   &os.PathError{Op: "truncate", Path: "x", Err: syscall.EFBIG},
+		"it ends before the memory does":   memory.ErrCut,
+		"no page tables lead to the image": nil,
 	} {
 		for _, name := range []string{"core"} {
 			dir := t.TempDir()

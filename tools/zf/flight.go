@@ -6,13 +6,12 @@ package main
 import (
 	"cmp"
 	"flag"
-	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/zeroframe/zeroframe/tools/format/handle"
 	"github.com/zeroframe/zeroframe/tools/format/probe"
 	"github.com/zeroframe/zeroframe/tools/format/profile"
+	"github.com/zeroframe/zeroframe/tools/format/whole"
 	"github.com/zeroframe/zeroframe/tools/machine/initrd"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
@@ -49,17 +48,7 @@ func (f *flight) wrong() error {
 		return err
 	}
 	// Nobody wants to learn at the end of a long run that it was for nothing.
-	return inFolders(f.cpu.path, f.heap.path, f.kept.path)
-}
-
-// inFolders returns an error if a file that is to be written has no folder.
-func inFolders(paths ...string) error {
-	for _, path := range paths {
-		if dir := filepath.Dir(path); path != "" && !isFolder(dir) {
-			return fmt.Errorf("%s: there is no folder %s; make it first", path, dir)
-		}
-	}
-	return nil
+	return whole.Try(f.cpu.path, f.heap.path, f.kept.path, f.probes.json)
 }
 
 func isFolder(path string) bool {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/format/trace"
+	"github.com/zeroframe/zeroframe/tools/format/whole"
 	"github.com/zeroframe/zeroframe/tools/machine/image"
 	"github.com/zeroframe/zeroframe/tools/machine/install"
 	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
@@ -91,7 +92,7 @@ func runGDB(c *call) error {
 		}
 	}
 	if f.commands != "" {
-		if err := os.WriteFile(f.commands, []byte(gdbScript()), 0o644); err != nil {
+		if err := whole.WriteFile(f.commands, []byte(gdbScript()), 0o644); err != nil {
 			return fmt.Errorf("-commands: %w", err)
 		}
 	}

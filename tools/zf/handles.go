@@ -17,6 +17,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/tools/format/eventstream"
 	"github.com/zeroframe/zeroframe/tools/format/handle"
+	"github.com/zeroframe/zeroframe/tools/format/whole"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
@@ -276,11 +277,11 @@ func (k *keptFiles) take(m *machine, kind string, convert func(data []byte) ([]b
 		if err != nil || data == nil {
 			return err
 		}
-		k.n++
-		if err := os.WriteFile(fmt.Sprintf("%s.%d", k.path, k.n), data, 0o666); err != nil {
+		if err := whole.WriteFile(fmt.Sprintf("%s.%d", k.path, k.n+1), data, 0o666); err != nil {
 			return err
 		}
-		return os.WriteFile(k.path, data, 0o666)
+		k.n++
+		return whole.WriteFile(k.path, data, 0o666)
 	})
 }
 

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -39,10 +41,19 @@ func withStep(msg string, err error) string {
 	}
 	for _, s := range steps {
 		if errors.Is(err, s.err) {
+			if ofTemporary(err) {
+				return msg + "; set TMPDIR to a folder for temporary files that has room"
+			}
 			return msg + "; " + s.step
 		}
 	}
 	return msg
+}
+
+// ofTemporary reports whether an error is of a file that zf itself has named.
+func ofTemporary(err error) bool {
+	p, dir := new(fs.PathError), os.TempDir()
+	return errors.As(err, &p) && (p.Path == dir || strings.HasPrefix(p.Path, filepath.Join(dir, "zf-")))
 }
 
 // meant returns " (did you mean X?)" for what of known is nearly the word, or "".

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/format/foreign"
+	"github.com/zeroframe/zeroframe/tools/format/whole"
 	"github.com/zeroframe/zeroframe/tools/format/wire"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 	"github.com/zeroframe/zeroframe/tools/symbol/buildid"
@@ -264,6 +265,7 @@ func (x *opening) folderOf(path string) (*buildid.Folder, error) {
 		if d.Root, err = os.MkdirTemp("", "zf-package-"); err != nil {
 			return nil, err
 		}
+		whole.Doom(d.Root)
 		if x != nil {
 			x.temp = append(x.temp, d.Root)
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/zeroframe/zeroframe/tools/format/trace"
+	"github.com/zeroframe/zeroframe/tools/format/whole"
 	"github.com/zeroframe/zeroframe/tools/machine/image"
 	"github.com/zeroframe/zeroframe/tools/postmortem/core"
 	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
@@ -61,6 +62,7 @@ func waitsOfList(l *trace.List) (g *waits.Graph, err error) {
 	if err != nil {
 		return nil, err
 	}
+	whole.Doom(f.Name())
 	defer os.Remove(f.Name())
 	err = core.WriteMemory(f, list.Core(), sym.Name())
 	if err = errors.Join(err, f.Close()); err != nil {

@@ -15,6 +15,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/zeroframe/zeroframe/tools/format/profile"
+	"github.com/zeroframe/zeroframe/tools/format/whole"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
@@ -154,7 +155,7 @@ func writeFile(path string, f func(io.Writer) error) error {
 	if err := f(&b); err != nil {
 		return err
 	}
-	return os.WriteFile(path, b.Bytes(), 0o666)
+	return whole.WriteFile(path, b.Bytes(), 0o666)
 }
 
 // cpuProfile is the flag -cpuprofile of `zf run`.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/tools/format/eventstream"
 	"github.com/zeroframe/zeroframe/tools/format/trace"
+	"github.com/zeroframe/zeroframe/tools/format/whole"
 )
 
 // records is what a command does with the records that a target sends between its text
@@ -31,6 +32,22 @@ func (r *records) flags(fs *flag.FlagSet) {
 	addFlags(fs,
 		[]option{{&r.dir, "records",
 			"keep each record that the target sends as a file in folder `DIR`,\nunder its number and kind"}})
+}
+
+// begin makes the folder for the records.
+func (r *records) begin() error {
+	if r.dir == "" {
+		return nil
+	}
+	return os.MkdirAll(r.dir, 0o777)
+}
+
+// wrong makes the folder, and returns an error if no record can be kept in it.
+func (r *records) wrong() error {
+	if err := r.begin(); err != nil || r.dir == "" {
+		return err
+	}
+	return whole.Try(filepath.Join(r.dir, "record"))
 }
 
 // take has f called with the data of each record of a kind. Its error is said, and
@@ -77,8 +94,8 @@ func (r *records) record(rec eventstream.Record) {
 		err = f(rec.Data)
 	}
 	if r.dir != "" && err == nil {
-		if err = os.MkdirAll(r.dir, 0o777); err == nil {
-			err = os.WriteFile(filepath.Join(r.dir, fmt.Sprintf("%d-%s", rec.ID, fileName(rec.Kind))),
+		if err = r.begin(); err == nil {
+			err = whole.WriteFile(filepath.Join(r.dir, fmt.Sprintf("%d-%s", rec.ID, fileName(rec.Kind))),
 				rec.Data, 0o666)
 		}
 	} else if f == nil {

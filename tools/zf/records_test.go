@@ -64,3 +64,14 @@ func TestRecordTakers(t *testing.T) {
 		}
 	}
 }
+
+// TestRecordsFolder: a run that does not come to a boot leaves no folder for records.
+func TestRecordsFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	if code, _, stderr := zf(nil, "run", "-records", dir, "nosuch.elf"); code != exitUsage {
+		t.Errorf("zf run = %d, %q; want %d", code, stderr, exitUsage)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder is there: %v", err)
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/zeroframe/zeroframe/tools/format/whole"
 	"github.com/zeroframe/zeroframe/tools/machine/image"
 	"github.com/zeroframe/zeroframe/tools/machine/initrd"
 	"github.com/zeroframe/zeroframe/tools/symbol"
@@ -88,6 +89,9 @@ func runRun(c *call) error {
 		if f.json != "" && f.json != "-" && samePath(f.json, path) {
 			return fmt.Errorf("-json %s would overwrite %[1]s", f.json)
 		}
+	}
+	if err := f.records.wrong(); err != nil {
+		return err
 	}
 	tmp, err := c.folder()
 	if err != nil {
@@ -189,7 +193,8 @@ func (f *runFlags) parse(c *call) error {
 	if f.target, f.arguments, err = targetOf(c.name, c.Args()); err != nil {
 		return err
 	}
-	if err := cmp.Or(f.wrongAccel(), f.flight.wrong(), f.wrongRecord()); err != nil {
+	if err := cmp.Or(f.wrongAccel(), f.flight.wrong(), f.wrongRecord(),
+		whole.Try(f.core, f.json)); err != nil {
 		return err
 	}
 	switch {

@@ -22,6 +22,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/zeroframe/zeroframe/tools/format/whole"
 	"github.com/zeroframe/zeroframe/tools/machine/gotest"
 	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
@@ -113,19 +114,18 @@ func runTest(c *call) error {
 		return err
 	}
 	if name := f.goTest.Value("coverprofile"); name != "" && !f.goTest.On("c") {
-		if f.profile, err = gotest.CreateProfile(f.output(name), f.goTest.CoverMode()); err != nil {
-			return fmt.Errorf("-coverprofile: %w", err)
-		}
-		defer func() {
-			if err := f.profile.Close(); err != nil {
-				c.say("-coverprofile: %v", err)
-			}
-		}()
+		f.profile = gotest.NewProfile(f.output(name), f.goTest.CoverMode())
 	}
 	if f.cache, err = gotest.OpenCache(); err != nil {
 		f.cache = nil
 	}
 	code := f.testAll(ctx, pkgs)
+	if f.profile != nil {
+		if err := f.profile.Close(); err != nil {
+			c.fail(fmt.Errorf("-coverprofile: %w", err))
+			code = cmp.Or(code, exitUsage)
+		}
+	}
 	if ctx.Err() != nil { // which has been said
 		return status(exitMachine)
 	}
@@ -171,9 +171,6 @@ func (f *testFlags) parse(c *call) (patterns []string, err error) {
 // returns what is wrong with them, if anything is.
 func (f *testFlags) settle() error {
 	g := &f.goTest
-	if err := f.flight.wrong(); err != nil {
-		return err
-	}
 	f.build.Flags, f.build.TestFlags = g.Build, g.Compile
 	if g.Cover() {
 		f.build.TestFlags = append(slices.Clip(g.Compile), "-cover")
@@ -188,6 +185,19 @@ func (f *testFlags) settle() error {
 	for _, path := range []*string{&f.flight.cpu.path, &f.flight.heap.path} {
 		if *path != "" && g.Given("outputdir") {
 			*path = f.output(*path)
+		}
+	}
+	if err := cmp.Or(f.flight.wrong(), f.records.wrong()); err != nil {
+		return err
+	}
+	if g.Given("outputdir") && !isFolder(f.outputDir) {
+		return fmt.Errorf("-outputdir: there is no folder %s; make it first", f.outputDir)
+	}
+	for _, name := range append(g.Files(), "coverprofile") {
+		if file := g.Value(name); file != "" && !g.On("c") {
+			if err := whole.Try(f.output(file)); err != nil {
+				return fmt.Errorf("-%s: %w", name, err)
+			}
 		}
 	}
 	f.live = g.On("json") || f.local || g.Given("bench")

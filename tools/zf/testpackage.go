@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/tools/format/whole"
 	"github.com/zeroframe/zeroframe/tools/machine/gotest"
 	"github.com/zeroframe/zeroframe/tools/machine/image"
 	"github.com/zeroframe/zeroframe/tools/machine/initrd"
@@ -259,7 +260,7 @@ func (t *packageTest) takeFiles(m *machine, wantLog bool) (profile, log *[]byte)
 			*log = file.Data
 			return nil
 		case wanted[file.Path] != "":
-			return os.WriteFile(wanted[file.Path], file.Data, 0o666)
+			return whole.WriteFile(wanted[file.Path], file.Data, 0o666)
 		case t.goTest.On("artifacts") && file.Below(artifacts):
 			return file.Write(t.outputDir, t.outputDir)
 		}
@@ -311,6 +312,11 @@ func (t *packageTest) prepare(ctx context.Context,
 		}
 	}
 	a.AddDir(t.outputDir, 0o755)
+	for _, name := range t.goTest.Files() {
+		if dir := filepath.Dir(t.output(t.goTest.Value(name))); !a.Has(dir) {
+			a.AddDir(dir, 0o755)
+		}
+	}
 	if kept == "" { // or each build would make another machine
 		long := time.Unix(1<<30, 0)
 		if err := os.Chtimes(b.Path, long, long); err != nil {

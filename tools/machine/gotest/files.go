@@ -7,12 +7,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/zeroframe/zeroframe/tools/format/whole"
 )
 
 // FileKind is the kind of a record that is a file: its path, a zero byte, its bytes.
@@ -53,29 +54,25 @@ func (f File) Write(root, dir string) error {
 			return err
 		}
 	}
-	return r.WriteFile(name, f.Data, 0o666)
+	if err = r.WriteFile(name, f.Data, 0o666); err != nil {
+		r.Remove(name)
+	}
+	return err
 }
 
 // Profile is the file of -coverprofile, in which the profiles of all packages are one.
 type Profile struct {
 	mu   sync.Mutex
-	file *os.File
+	name string
 	mode string // the first line
+	text []byte
 }
 
-// CreateProfile creates the file, with the mode in its first line. A profile that is there
-// is gone with it, as with go test, whatever becomes of the tests.
-func CreateProfile(name, mode string) (*Profile, error) {
-	file, err := os.Create(name)
-	if err != nil {
-		return nil, err
-	}
-	p := &Profile{file: file, mode: "mode: " + mode + "\n"}
-	if _, err := io.WriteString(file, p.mode); err != nil {
-		file.Close()
-		return nil, err
-	}
-	return p, nil
+// NewProfile returns the profile with the mode in its first line.
+func NewProfile(name, mode string) *Profile {
+	p := &Profile{name: name, mode: "mode: " + mode + "\n"}
+	p.text = []byte(p.mode)
+	return p
 }
 
 // Add adds a package's profile. It may be called by several goroutines.
@@ -90,9 +87,9 @@ func (p *Profile) Add(data []byte) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_, err := p.file.Write(blocks)
-	return err
+	p.text = append(p.text, blocks...)
+	return nil
 }
 
-// Close closes the file.
-func (p *Profile) Close() error { return p.file.Close() }
+// Close writes the file.
+func (p *Profile) Close() error { return whole.WriteFile(p.name, p.text, 0o666) }

@@ -59,10 +59,7 @@ func TestFile(t *testing.T) {
 
 func TestProfile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "c.out")
-	p, err := CreateProfile(name, "atomic")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := NewProfile(name, "atomic")
 	for _, data := range []string{"mode: atomic\na.go:1.1,2.2 1 1\n", "", "mode: atomic\nb.go:1.1,2.2 1 0\n"} {
 		if err := p.Add([]byte(data)); err != nil {
 			t.Error(err)

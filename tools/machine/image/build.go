@@ -2,9 +2,8 @@ package image
 
 // A build is the stock `go build` with three linker settings (text address,
 // entry symbol, no cgo) and a finishing step; tool.go adds the kernel to a program
-// that does not import it. It happens in a folder of its own next to the output and
-// ends in one rename, so that a failed or interrupted build leaves the old image, or
-// none, but never half of one.
+// that does not import it. It happens in a folder of its own and ends in one rename, so
+// that a failed or interrupted build leaves the old image, or none, but never half of one.
 
 import (
 	"context"
@@ -17,6 +16,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/zeroframe/zeroframe/tools/format/whole"
 )
 
 const (
@@ -172,11 +173,10 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 	if err != nil {
 		return nil, err
 	}
-	beside := filepath.Dir(target)
-	if target == os.DevNull {
-		beside = os.TempDir()
+	if err := whole.Try(target); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
 	}
-	tmp, err := os.MkdirTemp(beside, ".zf-build-")
+	tmp, err := os.MkdirTemp("", "zf-build-")
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
 	}
@@ -190,14 +190,7 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 		return nil, fmt.Errorf("finishing %s: %w", o.Package, err)
 	}
 	built := &Built{Path: o.Output, Size: int64(len(file)), Info: *info}
-	if target == os.DevNull {
-		return built, nil
-	}
-	finished := filepath.Join(tmp, "finished")
-	if err := os.WriteFile(finished, file, 0o755); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
-	}
-	if err := os.Rename(finished, target); err != nil {
+	if err := whole.WriteFile(target, file, 0o755); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
 	}
 	return built, nil

@@ -244,7 +244,7 @@ func TestBuildRefuses(t *testing.T) {
 		{"compile error", BuildOptions{Package: "./broken"}, ErrCompile, "./broken"},
 		{"no entry symbol", BuildOptions{Package: "./noentry", EntrySymbol: "m/boot.entry"}, nil, ""},
 		{"no go", BuildOptions{Package: "./good"}, ErrNoGo, "install Go"},
-		{"no folder", BuildOptions{Package: "./good", Output: "no/such/folder/x.elf"}, ErrOutput, "no such file"},
+		{"no folder", BuildOptions{Package: "./good", Output: "no/such/folder/x.elf"}, ErrOutput, "there is no folder"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.name == "no go" {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/zeroframe/zeroframe/tools/format/whole"
 )
 
 // A Writer makes a recording. Its methods may be called from any goroutine.
@@ -47,39 +49,45 @@ var encoder = sync.OnceValues(func() (*zstd.Encoder, error) {
 })
 
 // Create begins a recording with the contents of files, by the names that they have in it. The
-// error names path.
+// error names path. Up to the machine's start it is beside path; from then on it is a stream, of
+// which each part can be replayed.
 func Create(path string, meta Meta, files map[string]string) (*Writer, error) {
 	enc, err := encoder()
 	if err != nil {
 		return nil, err
 	}
-	file, err := os.Create(path)
-	if err != nil {
+	var w *Writer
+	if err := whole.File(path, 0o666, func(file *os.File) error {
+		w = newWriter(file, enc)
+		return w.start(meta, files)
+	}); err != nil {
 		return nil, err
 	}
-	w := newWriter(file, enc)
-	if _, err := io.WriteString(file, magic); err != nil {
-		file.Close()
+	w.path = path
+	if w.file, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0); err != nil {
 		return nil, err
+	}
+	return w, nil
+}
+
+// start writes what is there before the machine starts.
+func (w *Writer) start(meta Meta, files map[string]string) error {
+	if _, err := io.WriteString(w.file, magic); err != nil {
+		return err
 	}
 	w.json(blockMeta, meta)
 	for _, name := range []string{Image, Initrd, Disc} {
 		if files[name] != "" {
 			if err := w.add(name, files[name]); err != nil {
-				file.Close()
-				return nil, err
+				return err
 			}
 		}
 	}
 	if w.err == nil {
-		w.common, w.err = file.Seek(0, io.SeekCurrent)
+		w.common, w.err = w.file.Seek(0, io.SeekCurrent)
 	}
 	w.block(blockGo, nil)
-	if w.err != nil {
-		file.Close()
-		return nil, w.err
-	}
-	return w, nil
+	return w.err
 }
 
 func newWriter(file *os.File, enc *zstd.Encoder) *Writer {

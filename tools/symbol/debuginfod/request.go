@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/zeroframe/zeroframe/tools/format/whole"
 	"io"
 	"math"
 	"net/http"
@@ -140,6 +141,7 @@ func (c *Client) download(ctx context.Context, first *claim, base, id, kind, pat
 	if err != nil {
 		return wrong(true, "%w", err)
 	}
+	whole.Doom(tmp.Name())
 	defer os.Remove(tmp.Name()) // which is gone if all went well
 	body := &watched{c: c, r: io.LimitReader(resp.Body, limit+1), timer: quiet, patience: patience,
 		from: from, total: max(resp.ContentLength, 0)}
