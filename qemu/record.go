@@ -27,12 +27,13 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/zeroframe/zeroframe/tools/machine/child"
 )
 
 // ErrRecord is returned for a machine that cannot be recorded.
@@ -284,7 +285,7 @@ func Version(ctx context.Context, program string) (string, error) {
 		}
 		program = path
 	}
-	out, err := exec.CommandContext(ctx, program, "--version").Output()
+	out, err := child.Command(ctx, program, "--version").Output()
 	if err != nil {
 		return "", fmt.Errorf("%w: --version: %v", ErrQEMU, err)
 	}
@@ -304,7 +305,7 @@ func LogVersion(ctx context.Context, program, dir string) (uint32, error) {
 	}
 	path := filepath.Join(dir, "format.log")
 	defer os.Remove(path)
-	cmd := exec.CommandContext(ctx, program, "-nodefaults", "-display", "none", "-machine",
+	cmd := child.Command(ctx, program, "-nodefaults", "-display", "none", "-machine",
 		"none", "-S",
 		"-icount", "shift=0,rr=record,rrfile="+comma(path), "-monitor", "stdio")
 	cmd.Stdin = strings.NewReader("quit\n")

@@ -143,7 +143,7 @@ func TestRecordFailuresInterrupted(t *testing.T) {
 			}
 		}
 	}
-	if got := exitCode(t, cmd.Wait()); got != 3 || kept == "" || !regexp.MustCompile(`(?m)^zf test: interrupted after \d+ of 100000 runs$`).MatchString(said.String()) {
+	if got := exitCode(t, cmd.Wait()); got != 130 || kept == "" || !regexp.MustCompile(`(?m)^zf test: interrupted after \d+ of 100000 runs$`).MatchString(said.String()) {
 		t.Errorf("status %d, kept %q: %s", got, kept, &said)
 	}
 	if names := filesIn(t, dir); !slices.Equal(names, []string{kept}) {

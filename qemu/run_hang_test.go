@@ -262,8 +262,8 @@ func TestMonitorMany(t *testing.T) {
 func TestHangNMI(t *testing.T) {
 	t.Parallel()
 	serial, all, status, stderr := hung(t, true, "x=y", "hang")
-	if status != 3 || !strings.Contains(stderr, "interrupted") || len(all) == 0 {
-		t.Fatalf("zf run = %d with %d traces, %s; want 3, interrupted", status, len(all), stderr)
+	if status != 130 || !strings.Contains(stderr, "interrupted") || len(all) == 0 {
+		t.Fatalf("zf run = %d with %d traces, %s; want 130, interrupted", status, len(all), stderr)
 	}
 	if all[0].Kind != "nmi" || !all[0].Complete {
 		t.Errorf("the first trace is of kind %s, ends with %s: %s", all[0].Kind, all[0].End, all[0].chain())

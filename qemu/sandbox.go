@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/zeroframe/zeroframe/tools/machine/child"
 )
 
 // sandbox is what QEMU gives up: a filter of Linux's (seccomp) denies it those system calls.
@@ -52,7 +54,7 @@ func can(ctx context.Context, program, name string, args ...string) (bool, error
 	if !ok || !known.Works && a.now().Sub(known.When) > tryAgain {
 		limited, cancel := context.WithTimeout(ctx, canLimit)
 		defer cancel()
-		cmd := exec.CommandContext(limited, program, args...)
+		cmd := child.Command(limited, program, args...)
 		cmd.Stdin = strings.NewReader("quit\n")
 		out, err := cmd.CombinedOutput()
 		if ctx.Err() != nil {

@@ -381,7 +381,7 @@ func TestWhyInterrupted(t *testing.T) {
 				cmd.Process.Signal(os.Interrupt)
 			}
 		}
-		if code := exitCode(t, cmd.Wait()); code != 3 || !strings.Contains(msg.String(), "zf why: interrupted") {
+		if code := exitCode(t, cmd.Wait()); code != 130 || !strings.Contains(msg.String(), "zf why: interrupted") {
 			t.Errorf("interrupted in replay %d: status %d, %s", replays, code, msg.String())
 		}
 		if strings.Contains(out.String(), "made so by") {

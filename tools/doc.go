@@ -10,6 +10,7 @@
 //	  replay/     a recorded machine, run once more, and backwards, by a debugger's commands
 //	  install/    what is missing -> the command that installs it here
 //	  doctor/     this machine -> what of it the commands need
+//	  child/      a program that ^C reaches by its starter alone
 //	symbol/     addresses, code and files; itself: an address -> function, source line, inlined calls
 //	  lookup/     what is asked about an address, the answer, and whose code that is
 //	  elf/        an ELF file -> sections, their contents, the build ID; the ELF files in a .deb, a .rpm, a tar file

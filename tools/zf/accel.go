@@ -78,7 +78,7 @@ func (m *machine) chooseAccel(ctx context.Context) error {
 	case name == "auto":
 		chosen, err := qemu.ChooseAccel(ctx, m.qemu.Program, false)
 		if err != nil {
-			return interrupted(ctx, err)
+			return err
 		}
 		m.accel, name, why = "auto", chosen.Name, chosen.Why
 	}

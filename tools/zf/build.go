@@ -93,7 +93,7 @@ func imageFlags(fs *flag.FlagSet, o *image.BuildOptions) {
 func notBuilt(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
-		return errors.New("interrupted; nothing was written")
+		return fmt.Errorf("%w; nothing was written", errInterrupted)
 	case errors.Is(err, image.ErrCompile):
 		return fmt.Errorf("%w; its messages are above", err)
 	}

@@ -13,9 +13,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
+	"github.com/zeroframe/zeroframe/tools/format/whole"
 	"github.com/zeroframe/zeroframe/tools/machine/gotest"
 )
 
@@ -39,14 +42,19 @@ type call struct {
 	given  []string        // the arguments
 	theirs string          // heads the flags of the go command in the help; "": there are none
 	ctx    context.Context // ends with what the caller does
-	ends   []func()        // to be called at the end, the last one first
+	// interrupts is what interruptible has returned; nil: it was not called.
+	interrupts context.Context
+	deaf       func() // ends that signals reach this call
+
+	mu   sync.Mutex
+	ends []func() // to be called at the end, the last one first
 }
 
 // newCall returns the call of a command with its arguments.
 func newCall(ctx context.Context, c *command, args []string, stdin io.Reader, stdout,
 	stderr io.Writer) *call {
 	k := &call{command: c, streams: streams{"zf " + c.name, stdin, stdout, stderr},
-		given: args, ctx: ctx}
+		given: args, ctx: ctx, deaf: func() {}}
 	k.FlagSet = flag.NewFlagSet(k.who, flag.ContinueOnError)
 	k.SetOutput(io.Discard) // where Parse says all of its errors
 	k.Usage = func() {}
@@ -55,12 +63,52 @@ func newCall(ctx context.Context, c *command, args []string, stdin io.Reader, st
 
 // do runs the command and returns its exit status.
 func (c *call) do() int {
-	defer func() {
-		for i := len(c.ends) - 1; i >= 0; i-- {
-			c.ends[i]()
-		}
-	}()
+	c.listen()
+	defer func() { c.tidy(); c.deaf() }()
 	return c.end(c.run(c))
+}
+
+// atEnd has the command's end call a function.
+func (c *call) atEnd(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ends = append(c.ends, f)
+}
+
+// tidy is the command's end.
+func (c *call) tidy() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range slices.Backward(c.ends) {
+		f()
+	}
+	c.ends = nil
+}
+
+// listen has an interrupt end the process, tidied up, until interruptible is called, or deaf.
+func (c *call) listen() {
+	signals := c.hear(os.Interrupt)
+	go func() {
+		s, ok := <-signals
+		if !ok {
+			return
+		}
+		if isTerminal(c.stderr) {
+			io.WriteString(c.stderr, wipeLine) // of a progressLine
+		}
+		c.say("%v", errInterrupted)
+		c.tidy()
+		whole.Abandon()
+		os.Exit(bySignal(s).status())
+	}()
+}
+
+// hear returns a channel of signals, until deaf is called, which closes it.
+func (c *call) hear(which ...os.Signal) <-chan os.Signal {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, which...)
+	c.deaf = sync.OnceFunc(func() { signal.Stop(signals); close(signals) })
+	return signals
 }
 
 // A status is the error of a command that has said itself why it ends with this exit status.
@@ -83,8 +131,20 @@ func (c *call) end(err error) int {
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return exitOK
-	case errors.As(err, &s):
+	}
+	by, interrupted := c.signalled()
+	switch said := errors.As(err, &s); {
+	case said && (!interrupted || s == exitOK):
 		return int(s)
+	case said:
+		return by.status()
+	case interrupted:
+		// Whatever else it says has come of that.
+		if !strings.HasPrefix(err.Error(), by.Error()) {
+			err = by
+		}
+		c.say("%v", err)
+		return by.status()
 	}
 	errors.As(err, &f)
 	c.fail(err)
@@ -102,19 +162,51 @@ func (c *call) wrong(format string, a ...any) error {
 	return fmt.Errorf("%w; `%s -h` lists the flags", fmt.Errorf(format, a...), c.who)
 }
 
+// A signalled is the cause of a context that a signal has ended.
+type signalled struct{ syscall.Signal }
+
+// bySignal returns the cause for a signal.
+func bySignal(s os.Signal) signalled {
+	number, _ := s.(syscall.Signal)
+	return signalled{number}
+}
+
+func (s signalled) Error() string { return errInterrupted.Error() }
+
+// status is what a shell says of a process that the signal has ended.
+func (s signalled) status() int { return exitSignal + int(s.Signal) }
+
 // interruptible returns a context that ends with an interrupt and a SIGTERM, too, and with these
 // signals, until the command's end.
 func (c *call) interruptible(more ...os.Signal) context.Context {
-	ctx, stop := signal.NotifyContext(c.ctx, append(more, os.Interrupt, syscall.SIGTERM)...)
-	c.ends = append(c.ends, stop)
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	before := c.deaf
+	signals := c.hear(append(more, os.Interrupt, syscall.SIGTERM)...)
+	before()
+	go func() {
+		if s, ok := <-signals; ok {
+			cancel(bySignal(s))
+		}
+	}()
+	deaf := c.deaf
+	c.atEnd(func() { deaf(); cancel(nil) })
+	c.interrupts = ctx
 	return ctx
+}
+
+// signalled returns the signal that has ended the command's context.
+func (c *call) signalled() (s signalled, ok bool) {
+	if c.interrupts != nil {
+		ok = errors.As(context.Cause(c.interrupts), &s)
+	}
+	return s, ok
 }
 
 // folder makes a temporary folder, which is removed at the command's end.
 func (c *call) folder() (string, error) {
 	dir, err := os.MkdirTemp("", "zf-"+c.name+"-")
 	if err == nil {
-		c.ends = append(c.ends, func() { os.RemoveAll(dir) })
+		c.atEnd(func() { os.RemoveAll(dir) })
 	}
 	return dir, err
 }

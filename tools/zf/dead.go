@@ -8,9 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/zeroframe/zeroframe/tools/format/input"
 	"github.com/zeroframe/zeroframe/tools/format/trace"
@@ -67,8 +64,6 @@ func (d *dead) isLog(err error) bool { return d.path == "-" || errors.Is(err, in
 // says, and its text to text, unless that is nil.
 func (s *streams) readLog(ctx context.Context, path string, text io.Writer,
 	opt trace.Options) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	in, err := input.Open(ctx, path, input.Options{Baud: input.DefaultBaud, Reconnect: input.Never,
 		Stdin: s.stdin})
 	if err != nil {

@@ -69,6 +69,7 @@ func runDlv(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.deaf() // ^C is Delve's
 	ctx, stop := signal.NotifyContext(c.ctx, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	return c.onTerminal(ctx, dlv, append(cmd, f.arguments...))

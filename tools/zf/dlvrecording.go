@@ -53,6 +53,7 @@ func (f *dlvFlags) runDlvRecording(c *call) error {
 	if err := os.Chmod(r.elf, 0o700); err != nil { // Delve debugs nothing that cannot be run
 		return err
 	}
+	c.deaf() // ^C is Delve's
 	ctx, stop := signal.NotifyContext(c.ctx, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	o, err := rewindOptions(ctx, r)

@@ -277,7 +277,7 @@ func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, t
 	f.qemu.Stdin, f.qemu.Stdout = con, noticing{filter, con.listens}
 	vm, err = qemu.Start(ctx, f.qemu)
 	if err != nil {
-		return fail(exitMachine, interrupted(ctx, err))
+		return fail(exitMachine, err)
 	}
 	return vm, end, nil
 }

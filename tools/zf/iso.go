@@ -79,7 +79,7 @@ func runISO(c *call) error {
 	}
 	firmware, err := iso.Make(ctx, o)
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
-		err = errors.New("interrupted; nothing was written")
+		err = fmt.Errorf("%w; nothing was written", errInterrupted)
 	}
 	if err != nil {
 		return err

@@ -204,7 +204,12 @@ func (m *machine) run(ctx context.Context, sym *symbol.File, con *console, optio
 	if err != nil {
 		out.close()
 		recording.remove()
-		return m.failed(exitMachine, interrupted(ctx, err))
+		if ctx.Err() != nil {
+			m.say("%v", errInterrupted)
+			return exitInterrupt
+		}
+		code := m.failed(exitMachine, err)
+		return code
 	}
 	recording.keepLast(vm)
 	con.start(func() { m.askNMI(vm) })

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
@@ -23,6 +24,10 @@ const (
 	exitUsage   = 2 // wrong usage, or the image cannot be built or resolved
 	exitMachine = 3 // the machine failed
 	exitProgram = 64
+	// exitSignal and a signal's number are what a shell says of a process that the signal has ended.
+	exitSignal    = 128
+	exitInterrupt = exitSignal + int(syscall.SIGINT)
+	exitMost      = 255 // of the program's own status 191 and all above
 )
 
 // kernelVersion is that of the kernel that this zf belongs to. No host package may
@@ -176,7 +181,7 @@ func usage(w io.Writer) {
 	}
 	fmt.Fprint(w, "  zf help       say more of a COMMAND; `zf help topics` lists the chapters\n"+`
 Exit status: 0 success; 1 the program ended in a trace; 2 wrong usage or a
-failed build; 3 the machine failed; otherwise the program's own + 64.
+failed build; 3 the machine failed; 130 ^C; otherwise the program's own + 64.
 `)
 }
 

@@ -18,14 +18,13 @@ const receiveProgram = "tools/receive/zf-receive"
 
 // runReceive runs `zf receive`.
 func runReceive(c *call) error {
-	ctx, stop := signal.NotifyContext(c.ctx, os.Interrupt, syscall.SIGTERM)
-	path, err := image.Companion(ctx, receiveProgram, func() {
+	path, err := image.Companion(c.interruptible(), receiveProgram, func() {
 		c.say("building zf-receive, once")
 	})
-	stop()
 	if err != nil {
 		return err
 	}
+	c.deaf()
 	// A terminal sends an interrupt to both, others send it to this one alone. The program
 	// takes two of them as the wish to end at once, so it is handed on in another form.
 	signals := make(chan os.Signal, 4)

@@ -43,7 +43,7 @@ func (c *call) openRecorded(file string, trust bool) (*recorded, error) {
 		return nil, err
 	}
 	r := &recorded{file: file, tmp: tmp, trust: trust}
-	c.ends = append(c.ends, r.close)
+	c.atEnd(r.close)
 	if r.Recording, err = record.Open(file, tmp); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"os/signal"
 	"path/filepath"
 	"regexp"
@@ -228,8 +229,17 @@ func runReplay(c *call) error {
 		return err
 	}
 	if f.image != "" {
+		_, err := os.Lstat(f.image)
+		there := err == nil
 		if err := copyFile(f.image, r.elf); err != nil {
 			return fmt.Errorf("%s: %w", f.imageBy, err)
+		}
+		if f.imageBy == "-core" && !there {
+			c.atEnd(func() {
+				if _, err := os.Lstat(f.core); err != nil {
+					os.Remove(f.image) // it is of no core
+				}
+			})
 		}
 	}
 	if f.info {

@@ -48,7 +48,7 @@ func rewindOptions(ctx context.Context, r *recorded) (o replay.Options, err erro
 func (f *replayFlags) serveBackwards(ctx context.Context, r *recorded) error {
 	o, err := rewindOptions(ctx, r)
 	if err != nil {
-		return ofReplay(interrupted(ctx, err))
+		return ofReplay(err)
 	}
 	l, err := net.Listen("tcp", f.gdb)
 	if err != nil {
@@ -63,7 +63,7 @@ func (f *replayFlags) serveBackwards(ctx context.Context, r *recorded) error {
 		err = withStart(replay.Serve(ctx, conn, o))
 	}
 	if err != nil {
-		return failure{interrupted(ctx, err), exitMachine}
+		return failure{err, exitMachine}
 	}
 	return nil
 }

@@ -261,7 +261,7 @@ func (p *playing) observe(vm *qemu.VM) error {
 		}
 	}
 	if err != nil {
-		return failure{interrupted(p.ctx, err), exitMachine}
+		return failure{err, exitMachine}
 	}
 	o := &observer{p, vm, d, map[entered]bool{}}
 	err = o.run()

@@ -49,7 +49,7 @@ const standsStill = 10 * time.Second
 
 // run runs the replay.
 func (p *playing) run() error {
-	ofMachine := func(err error) error { return failure{interrupted(p.ctx, err), exitMachine} }
+	ofMachine := func(err error) error { return failure{err, exitMachine} }
 	err := p.rec.checkQEMU(p.ctx)
 	switch {
 	case errors.Is(err, errOtherQEMU) && !p.force:
@@ -295,7 +295,7 @@ func (p *playing) ended(vm *qemu.VM) error {
 	case parted != nil:
 		return parted
 	case p.ctx.Err() != nil:
-		return failure{interrupted(p.ctx, nil), exitMachine}
+		return errInterrupted
 	case !p.rec.Ended() && errors.Is(err, qemu.ErrQEMU):
 		return partsError(err.Error())
 	case !p.rec.Ended():

@@ -116,9 +116,12 @@ func runReport(c *call) error {
 	if ask != nil { // the last thing that may fail: it takes long
 		told, err := ask()
 		if err != nil {
-			return failure{interrupted(ctx, err), exitMachine}
+			return failure{err, exitMachine}
 		}
 		page.Because(told)
+	}
+	if ctx.Err() != nil {
+		return errInterrupted
 	}
 	return f.write(page, c)
 }

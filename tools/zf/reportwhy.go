@@ -55,12 +55,17 @@ func whyOf(ctx context.Context, r *recorded, c *call) (*page.Why, error) {
 	if err == nil {
 		w, err = why.New(launch, r.elf, r.sym)
 	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return &page.Why{Death: "why it died was not looked for", Note: withQEMUStep(err).Error()}, nil
 	}
 	defer w.Close()
 	w.Begins = r.Base.At
+	clean := c.followReplays(w)
 	s, err := w.Death(ctx)
+	clean()
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()

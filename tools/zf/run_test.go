@@ -351,11 +351,12 @@ func TestRunSignals(t *testing.T) {
 	for _, tt := range []struct {
 		sig  syscall.Signal
 		says string
+		code int
 	}{
-		{syscall.SIGINT, "zf run: interrupted\n"},
-		{syscall.SIGTERM, "zf run: interrupted\n"},
+		{syscall.SIGINT, "zf run: interrupted\n", exitInterrupt},
+		{syscall.SIGTERM, "zf run: interrupted\n", exitSignal + int(syscall.SIGTERM)},
 		// An NMI, for which the guest has no handler.
-		{syscall.SIGQUIT, "triple fault or reset"},
+		{syscall.SIGQUIT, "triple fault or reset", exitMachine},
 	} {
 		var out, msg buffer
 		done := make(chan int)
@@ -364,8 +365,8 @@ func TestRunSignals(t *testing.T) {
 		if err := syscall.Kill(os.Getpid(), tt.sig); err != nil {
 			t.Fatal(err)
 		}
-		if code := <-done; code != exitMachine || !strings.Contains(msg.String(), tt.says) {
-			t.Errorf("zf run after %v = %d, %q; want 3 with %q", tt.sig, code, msg.String(), tt.says)
+		if code := <-done; code != tt.code || !strings.Contains(msg.String(), tt.says) {
+			t.Errorf("zf run after %v = %d, %q; want %d with %q", tt.sig, code, msg.String(), tt.code, tt.says)
 		}
 	}
 }
@@ -393,8 +394,8 @@ func TestRunTerminal(t *testing.T) {
 	master.WriteString("\x03")
 	screen.until(t, `x\x1a\x04\x03`)
 	master.WriteString("\x03")
-	if code := <-done; code != exitMachine {
-		t.Errorf("zf run after ^C = %d; want 3", code)
+	if code := <-done; code != exitInterrupt {
+		t.Errorf("zf run after ^C = %d; want 130", code)
 	}
 	screen.until(t, "zf run: interrupted\r\n")
 	if s := screen.String(); strings.Contains(strings.ReplaceAll(s, "\r\n", ""), "\n") || strings.Contains(s, "\r\r") {

@@ -167,6 +167,9 @@ func runSymbolize(c *call) error {
 	if err != nil {
 		return err
 	}
+	if size > 0 && ctx.Err() != nil {
+		return errInterrupted // and where it is no file, that is how its user ends it
+	}
 	if f.resolved(filter.Stats(), unread) {
 		f.sayNothing(filter.Stats(), seen, c, ctx.Err() != nil)
 		return nil

@@ -59,7 +59,7 @@ numbers for -cpu is go test's; a name is QEMU's model of the processor.
 
 Exit status: 0 all tests passed; 1 some failed; 2 wrong usage, a failed build,
 or what such a flag wants has not come; 3 a machine failed (timeout, triple
-fault, QEMU missing).`
+fault, QEMU missing); 130 ^C has ended it.`
 
 // testGrace is how long a machine may outlive the test binary's own -timeout, which
 // ends in a trace of all goroutines and is the better one.
@@ -93,6 +93,8 @@ type testFlags struct {
 	said      string        // at the end, of a -timeout that has run out
 	sources   []string      // folders of this host that tests see; empty: none
 	noShares  sync.Once     // of that QEMU cannot show them
+	// interrupted says that the user has been told so, and how many runs there were.
+	interrupted bool
 }
 
 // runTest runs `zf test`.
@@ -107,7 +109,9 @@ func runTest(c *call) error {
 	ctx := c.interruptible(syscall.SIGHUP)
 	sources := f.lookForSources(ctx)
 	pkgs, err := image.TestPackages(ctx, f.build, patterns)
-	if err = cmp.Or(sources(), err); err != nil {
+	if err = cmp.Or(sources(), err); ctx.Err() != nil {
+		return errInterrupted
+	} else if err != nil {
 		return notBuilt(err)
 	}
 	if err := f.wrongFor(pkgs); err != nil {
@@ -126,8 +130,11 @@ func runTest(c *call) error {
 			code = cmp.Or(code, exitUsage)
 		}
 	}
-	if ctx.Err() != nil { // which has been said
-		return status(exitMachine)
+	switch {
+	case ctx.Err() != nil && f.interrupted:
+		return status(exitInterrupt)
+	case ctx.Err() != nil:
+		return errInterrupted
 	}
 	if code != exitOK && !f.local && !f.goTest.On("json") && !f.goTest.On("c") {
 		fmt.Fprintln(c.stdout, "FAIL")

@@ -100,6 +100,9 @@ func (t *packageTest) shown(ctx context.Context) (out io.Writer, end func(passed
 
 // notBuilt says why there is nothing to boot; short is what the package's line says.
 func (t *packageTest) notBuilt(ctx context.Context, err error, short string) int {
+	if ctx.Err() != nil {
+		return exitInterrupt // it is said at the end, of all packages
+	}
 	if t.events != nil && !errors.Is(err, image.ErrCompile) {
 		t.events.Fail(t.pkg.ImportPath, err.Error())
 	} else {

@@ -186,6 +186,7 @@ func (s *series) result() string {
 // sayNext says what can be done with the recordings.
 func (s *series) sayNext(ctx context.Context) {
 	if ctx.Err() != nil {
+		s.interrupted = true
 		s.say("interrupted after %d of %s", s.done, count(s.of, "run"))
 	}
 	if len(s.kept) == 0 {
@@ -243,7 +244,8 @@ func (s *series) next(ctx context.Context, m *machine, sym *symbol.File) (more b
 func (s *series) took(ctx context.Context, seed uint64, code int, output []byte, part,
 	final string) {
 	died := code == exitTrace
-	if code > exitMachine { // the test binary's own status
+	over := ctx.Err() != nil && code == exitInterrupt
+	if code > exitMachine && !over { // the test binary's own status
 		code = exitTrace
 	}
 	s.last = output
@@ -257,7 +259,7 @@ func (s *series) took(ctx context.Context, seed uint64, code int, output []byte,
 		}
 		os.Remove(part)
 		return
-	case ctx.Err() != nil && code == exitMachine:
+	case over:
 		os.Remove(part)
 		return // it has been interrupted, and nobody knows what it would have become
 	case code == exitUsage || err != nil:

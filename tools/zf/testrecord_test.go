@@ -121,7 +121,7 @@ func TestRecordFailuresSeries(t *testing.T) {
 		{"hangs", "", []run{{exitMachine, true, "", living}, fails}, exitMachine, "p.1.zfr p.2.zfr", "2 of 2 runs failed", "run 1, .*\n.*\n.*run 2, ", "(2 in all)", false},
 		{"too many", "-record-keep 1", []run{fails, fails}, exitTrace, "p.1.zfr", "2 of 2 runs failed", "run 2, seed 2, has failed; -record-keep 1 recordings are there already\n$", "p.1.zfr", false},
 		{"first", "-failfast", []run{fails}, exitTrace, "p.1.zfr", "1 of 1 run failed", "p.1.zfr", "", true},
-		{"interrupted", "", []run{fails, {exitMachine, true, "zf test: interrupted\n", over}}, exitTrace, "p.1.zfr", "1 of 1 run failed", "^--- FAIL\n.*\n$", "", false},
+		{"interrupted", "", []run{fails, {exitInterrupt, true, "", over}}, exitTrace, "p.1.zfr", "1 of 1 run failed", "^--- FAIL\n.*\n$", "", false},
 		{"died before", "", []run{{exitTrace, true, "panic\n", over}}, exitTrace, "p.1.zfr", "1 of 1 run failed", "^panic\n.*\n$", "interrupted after 1 of ", false},
 		{"no QEMU", "", []run{{exitMachine, false, "zf test: no QEMU\n", living}}, exitMachine, "", "0 runs", "^$", "zf test: no QEMU\n", true},
 		{"no room", "", []run{{exitUsage, true, "zf test: -record: no room\n", living}}, exitUsage, "", "0 runs", "^$", "no room", true},

@@ -65,16 +65,14 @@ func verdict(ctx context.Context, res qemu.Result, err error, stats trace.Stats,
 			fmt.Sprintf("%v%s; no trace came in answer to an NMI; `-qemu -s` lets gdb look%s",
 				err, at, follow)
 	}
-	return exitMachine, interrupted(ctx, err).Error()
+	if ctx.Err() != nil {
+		return exitInterrupt, errInterrupted.Error()
+	}
+	return exitMachine, err.Error()
 }
 
-// interrupted returns the error of what the user's ^C may have ended.
-func interrupted(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return errors.New("interrupted")
-	}
-	return err
-}
+// errInterrupted is the end of what the user's ^C has ended.
+var errInterrupted = errors.New("interrupted")
 
 // columns is the width of a terminal that the last lines should fit into.
 const columns = 80

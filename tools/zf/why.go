@@ -37,7 +37,7 @@ be told is said. ^C ends it with what is known by then, and names nobody.
 
 Exit status: 0 the answer is there; 1 there is none, since the machine did not
 die or nobody has written the word; 2 wrong usage, or no recording; 3 QEMU
-failed.`
+failed; 130 ^C.`
 
 // whyFlags is what the command line says.
 type whyFlags struct {
@@ -78,23 +78,28 @@ func runWhy(c *call) error {
 	if w.Begins = r.Base.At; w.Begins > 0 {
 		c.say("note: the recording begins at instruction %d; what was done before is not in it", w.Begins)
 	}
-	f.clean = func() {}
-	switch {
-	case f.progress:
+	f.clean = c.followReplays(w)
+	if f.progress {
 		w.Progress = func(s string) { c.say("replay %d: %s", w.Replays+1, s) }
-	case isTerminal(c.stderr):
-		line := &progressLine{w: c.stderr}
-		f.clean = func() { line.set("") }
-		w.Progress = func(s string) { line.set(fmt.Sprintf("zf why: replay %d: %s", w.Replays+1, s)) }
+	}
+	end := &whyEnd{elf: r.elf, tmp: r.tmp, sym: r.sym}
+	if r.log.Known {
+		end.instructions = r.log.Instructions
 	}
 	if f.waits {
-		end := &whyEnd{elf: r.elf, tmp: r.tmp, sym: r.sym}
-		if r.log.Known {
-			end.instructions = r.log.Instructions
-		}
 		return f.answerWaits(ctx, w, end, c)
 	}
 	return f.answer(ctx, w, c)
+}
+
+// followReplays shows on a terminal which replay it is at. clean takes that away.
+func (c *call) followReplays(w *why.Why) (clean func()) {
+	if !isTerminal(c.stderr) {
+		return func() {}
+	}
+	line := &progressLine{w: c.stderr}
+	w.Progress = func(s string) { line.set(fmt.Sprintf("%s: replay %d: %s", c.who, w.Replays+1, s)) }
+	return func() { line.set("") }
 }
 
 // answer writes the answer.
@@ -188,7 +193,10 @@ func writeJSON(w io.Writer, v any) {
 
 // failed returns the error that says why there is no answer, or only part of one.
 func (f *whyFlags) failed(ctx context.Context, err error, part bool) error {
-	if err = interrupted(ctx, withQEMUStep(err)); part {
+	if ctx.Err() != nil {
+		err = errInterrupted
+	}
+	if part {
 		err = fmt.Errorf("%w; that is what was known by then", err)
 	}
 	return failure{err, exitMachine}

@@ -62,6 +62,9 @@ func Report(ctx context.Context, checks []Check, w io.Writer) (works bool) {
 		})
 	}
 	running.Wait()
+	if ctx.Err() != nil {
+		return false // the programs that were asked have been interrupted
+	}
 	works = true
 	for i, f := range findings {
 		fmt.Fprintf(w, "%-5s %-11s %s\n", f.State, checks[i].Name, f.Text)

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/format/whole"
+	"github.com/zeroframe/zeroframe/tools/machine/child"
 )
 
 const (
@@ -106,6 +107,7 @@ type BuildOptions struct {
 	ldflags     string
 	dropSymbols bool     // -ldflags=-s
 	dropDWARF   bool     // -ldflags=-w
+	work        string   // a folder for what the go command leaves if it is interrupted; "": none
 	own         []string // the kernel's packages, if the program imports it
 	profile     string   // the file for PGO, absolute; "": none
 	covered     []string // packages that are covered, if coverage names some
@@ -144,9 +146,11 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 	if o.KernelPackage == "" {
 		o.KernelPackage = KernelPackage
 	}
-	if o.Env == nil {
-		o.Env = os.Environ()
+	end, err := o.begin()
+	if err != nil {
+		return nil, err
 	}
+	defer end()
 	if o.Stderr == nil {
 		o.Stderr = io.Discard
 	}
@@ -194,6 +198,18 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
 	}
 	return built, nil
+}
+
+// begin completes the environment of go commands, and gives them a folder for what they leave if they
+// are interrupted.
+func (o *BuildOptions) begin() (end func(), err error) {
+	if o.Env == nil {
+		o.Env = os.Environ()
+	}
+	if o.work, err = os.MkdirTemp("", "zf-build-"); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
+	}
+	return func() { os.RemoveAll(o.work) }, nil
 }
 
 // makeImage links the program, with the kernel if it has none, and finishes it. tmp is a folder
@@ -330,7 +346,7 @@ func (o *BuildOptions) goBuild(ctx context.Context, out string, k *kernel) error
 	if o.Test && o.Events != nil {
 		cmd.Stdout = o.Events
 	}
-	err := cmd.Run()
+	err := child.Run(ctx, cmd)
 	end()
 	if err != nil {
 		return o.goError(ctx, err, fmt.Errorf("%w: %s (%v)", ErrCompile, o.Package, err))
@@ -345,9 +361,12 @@ func (o *BuildOptions) testArgs() []string {
 
 // goCommand prepares a go command for the target.
 func (o *BuildOptions) goCommand(ctx context.Context, cgo string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd := child.Command(ctx, "go", args...)
 	cmd.Dir = o.Dir
 	cmd.Env = append(o.Env[:len(o.Env):len(o.Env)], "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED="+cgo)
+	if o.work != "" {
+		cmd.Env = append(cmd.Env, "TMPDIR="+o.work)
+	}
 	return cmd
 }
 

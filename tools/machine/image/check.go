@@ -180,7 +180,7 @@ func (o *BuildOptions) kernelImports(ctx context.Context, name string) bool {
 func (o *BuildOptions) checkEnvironment(ctx context.Context) error {
 	changed := make(map[string]string)
 	cmd := o.goCommand(ctx, "0", "env", "-changed", "-json")
-	cmd.Env = o.Env
+	cmd.Env = append(o.Env[:len(o.Env):len(o.Env)], "TMPDIR="+o.work) // not the target, which is set
 	var out, msg bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &msg
 	if err := cmd.Run(); err != nil {

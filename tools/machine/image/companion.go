@@ -13,6 +13,8 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+
+	"github.com/zeroframe/zeroframe/tools/machine/child"
 )
 
 // ErrNoCompanion is returned when a companion can be neither found nor built.
@@ -62,12 +64,18 @@ func Companion(ctx context.Context, pkg string, building func()) (string, error)
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", fmt.Errorf("%w: %s: %v", ErrNoCompanion, name, err)
 	}
+	end, err := o.begin()
+	if err != nil {
+		return "", err
+	}
+	defer end()
 	cmd := o.goCommand(ctx, "0", args...)
 	// GOFLAGS and a workspace are for the user's program.
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off", env)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off",
+		"TMPDIR="+o.work, env)
 	var msg bytes.Buffer
 	cmd.Stderr = &msg
-	if err := cmd.Run(); err != nil {
+	if err := child.Run(ctx, cmd); err != nil {
 		return "", o.goError(ctx, err, fmt.Errorf("%w: %s cannot be built%s", ErrNoCompanion, name,
 			goSaid(msg.Bytes(), err)))
 	}

@@ -22,6 +22,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"github.com/zeroframe/zeroframe/tools/machine/child"
 )
 
 const (
@@ -131,14 +133,14 @@ func (o *BuildOptions) compileKernel(ctx context.Context, source,
 	cmd.Stdout, cmd.Stderr = &out, said
 	if o.progress != nil {
 		o.progress.kernel = func() []string {
-			names := exec.CommandContext(ctx, cmd.Path,
+			names := child.Command(ctx, cmd.Path,
 				append([]string{"list", "-deps", "--"}, o.missing...)...)
 			names.Dir, names.Env = cmd.Dir, cmd.Env
 			out, _ := names.Output() // without them, the program's packages are all there is
 			return strings.Fields(string(out))
 		}
 	}
-	err = cmd.Run()
+	err = child.Run(ctx, cmd)
 	end()
 	if err != nil {
 		// go: go.mod requires go >= 1.26.0 (running go 1.24.3; GOTOOLCHAIN=local)

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 )
@@ -29,9 +28,11 @@ type TestPackage struct {
 // the module cache and, if there is one, the folder of the workspace's go.work. Errors wrap
 // those of check.go.
 func SourceFolders(ctx context.Context, o BuildOptions) (dirs []string, err error) {
-	if o.Env == nil {
-		o.Env = os.Environ()
+	end, err := o.begin()
+	if err != nil {
+		return nil, err
 	}
+	defer end()
 	cmd := o.goCommand(ctx, "0", "env", "GOROOT", "GOMODCACHE", "GOWORK")
 	var out, msg bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &msg
@@ -53,9 +54,11 @@ func SourceFolders(ctx context.Context, o BuildOptions) (dirs []string, err erro
 // TestPackages returns the packages that patterns match, such as ./..., with the
 // settings of o. Errors wrap [ErrNoPackage], [ErrLoad] or those of check.go.
 func TestPackages(ctx context.Context, o BuildOptions, patterns []string) ([]TestPackage, error) {
-	if o.Env == nil {
-		o.Env = os.Environ()
+	end, err := o.begin()
+	if err != nil {
+		return nil, err
 	}
+	defer end()
 	if err := o.checkEnvironment(ctx); err != nil {
 		return nil, err
 	}

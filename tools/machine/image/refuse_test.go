@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -278,8 +279,30 @@ func TestBuildRefuses(t *testing.T) {
 	}
 }
 
+// withoutTemporary has a go command in PATH that fails if it is not given a folder of ours for its
+// temporary files, which it leaves when it is interrupted.
+func withoutTemporary(t *testing.T) {
+	path, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	script := `#!/bin/sh
+case "$TMPDIR" in
+*/zf-build-*) exec "` + path + `" "$@" ;;
+esac
+echo "go $*: TMPDIR=$TMPDIR" >&2
+exit 1
+`
+	if err := os.WriteFile(filepath.Join(dir, "go"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+}
+
 func TestBuild(t *testing.T) {
 	o := guestOptions(t)
+	withoutTemporary(t)
 	o.Output = filepath.Dir(o.Output) // a folder: the default name in it
 	b, err := Build(context.Background(), o)
 	if err != nil {

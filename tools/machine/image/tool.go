@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -69,6 +70,9 @@ func runTool(dir, tool string, args []string) int {
 	}
 	cmd := exec.Command(tool, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	// An interrupt ends the tool, and we are still there until it has ended: the go command waits
+	// for us to remove the folder that the tool writes to.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	err = cmd.Run()
 	var exit *exec.ExitError
 	switch {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"go/version"
-	"os"
 	"strings"
 )
 
@@ -21,7 +20,12 @@ var ErrOldGo = errors.New("old toolchain")
 // CheckGo returns the version of the go command in PATH. The error says why it cannot build
 // images: it wraps [ErrNoGo], [ErrOldGo] or what [Build] says of the environment. Context: host.
 func CheckGo(ctx context.Context) (string, error) {
-	o := &BuildOptions{Env: os.Environ()}
+	o := new(BuildOptions)
+	end, err := o.begin()
+	if err != nil {
+		return "", err
+	}
+	defer end()
 	if err := o.checkEnvironment(ctx); err != nil {
 		return "", err
 	}
@@ -48,7 +52,12 @@ func oldGo(have string) error {
 // CheckKernel returns the folder that the kernel of a program without one comes from. Errors
 // wrap [ErrNoKernel]. Context: host.
 func CheckKernel(ctx context.Context) (string, error) {
-	o := &BuildOptions{Env: os.Environ(), KernelPackage: KernelPackage, Package: "."}
+	o := &BuildOptions{KernelPackage: KernelPackage, Package: "."}
+	end, err := o.begin()
+	if err != nil {
+		return "", err
+	}
+	defer end()
 	dir, err := o.kernelSource(ctx)
 	if err == nil && dir == "" {
 		dir = "this module or its requirements"
