@@ -16,8 +16,8 @@ import (
 	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
-// The exit statuses that all commands share. What `zf run` returns above 64 is
-// the program's own status.
+// The exit statuses that all commands share. What `zf run` returns from 64 on is 64 more than the
+// program's own status.
 const (
 	exitOK      = 0
 	exitTrace   = 1 // the program ended in a trace
