@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"strings"
+	"time"
 
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/machine/doctor"
@@ -16,19 +18,34 @@ import (
 const doctorText = `Doctor says what is on this machine of what the commands need, one line each:
 ok, none (only some commands need it) or BAD, and how to install what is missing
 by the system's own package manager. QEMU's accelerators are tried, each with a
-tiny kernel.
+tiny kernel; one that has failed is tried again after a week, or with -again.
 
 Exit status: 0 zf run works here; 3 it does not.`
 
 // runDoctor runs `zf doctor`.
 func runDoctor(c *call) error {
-	if err := c.parse(nil); err != nil {
+	again := false
+	if err := c.parse([]option{
+		{&again, "again", "try an accelerator that has failed again"},
+	}); err != nil {
 		return err
 	}
 	if c.NArg() > 0 {
 		return fmt.Errorf("unexpected %q; it takes no arguments", c.Arg(0))
 	}
-	if !doctor.Report(c.interruptible(), doctorChecks(), c.stdout) {
+	out := c.stdout
+	if isTerminal(out) {
+		line := &progressLine{w: out}
+		defer line.close()
+		defer time.AfterFunc(progressAfter, func() { line.set("trying QEMU's accelerators") }).Stop()
+		out = line
+	}
+	ctx := c.interruptible()
+	works := doctor.Report(ctx, doctorChecks(again), out)
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	if !works {
 		fmt.Fprintln(c.stdout, "zf run does not work here: see BAD")
 		return status(exitMachine)
 	}
@@ -37,13 +54,13 @@ func runDoctor(c *call) error {
 }
 
 // doctorChecks are the lines of the report.
-func doctorChecks() []doctor.Check {
+func doctorChecks(again bool) []doctor.Check {
 	gdb, noGDB := findGDB()
 	return []doctor.Check{
 		{Name: "go", Needed: true, Run: checkGo},
 		{Name: "kernel", Needed: true, Run: checkKernel},
 		{Name: "qemu", Needed: true, Run: checkQEMU},
-		{Name: "accelerator", Needed: true, Run: checkAccel},
+		{Name: "accelerator", Needed: true, Run: checkAccel(again)},
 		{Name: "temporary", Needed: true, Run: doctor.Temporary},
 		{Name: "cache", Run: doctor.Cache},
 		{Name: "firmware", Run: checkFirmware},
@@ -84,25 +101,34 @@ func checkQEMU(ctx context.Context) doctor.Finding {
 	return doctor.Found("%s, %s", version, path)
 }
 
-func checkAccel(ctx context.Context) doctor.Finding {
-	path, err := qemu.Find()
-	if err != nil {
-		return doctor.Missing("without QEMU there is none")
-	}
-	if err := qemu.ProbeAccel(ctx, path, "tcg"); err != nil {
-		if errors.Is(err, qemu.ErrAccel) {
-			return doctor.Wrong("%v; install QEMU again, with its firmware (SeaBIOS)", err)
+// checkAccel checks QEMU's accelerators. A failure that is remembered is one unless it is to be
+// tried again; what has worked is tried in any case, which takes no time if it still does.
+func checkAccel(again bool) func(context.Context) doctor.Finding {
+	return func(ctx context.Context) doctor.Finding {
+		path, err := qemu.Find()
+		if err != nil {
+			return doctor.Missing("without QEMU there is none")
 		}
-		return doctor.Wrong("%v", err)
-	}
-	best, err := qemu.ChooseAccel(ctx, path, true)
-	switch {
-	case err != nil:
-		return doctor.Wrong("%v", err)
-	case best.Name == "tcg":
+		if err := qemu.ProbeAccel(ctx, path, "tcg"); err != nil {
+			if errors.Is(err, qemu.ErrAccel) {
+				return doctor.Wrong("%v; install QEMU again, with its firmware (SeaBIOS)", err)
+			}
+			return doctor.Wrong("%v", err)
+		}
+		best, err := qemu.ChooseAccel(ctx, path, again)
+		if err == nil && !again && best.Name != "tcg" {
+			best, err = qemu.ChooseAccel(ctx, path, true)
+		}
+		switch {
+		case err != nil:
+			return doctor.Wrong("%v", err)
+		case best.Name != "tcg":
+			return doctor.Found("tcg and %s work", best.Name)
+		case !again && strings.Contains(best.Why, "(tried on "):
+			best.Why += "; zf doctor -again tries it once more"
+		}
 		return doctor.Found("tcg works; no faster one: %s", best.Why)
 	}
-	return doctor.Found("tcg and %s work", best.Name)
 }
 
 func checkFirmware(context.Context) doctor.Finding {
