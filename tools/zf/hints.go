@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -123,26 +124,75 @@ func kernelOptions() (names []string) {
 	return names
 }
 
-// qemuSteps are by what QEMU says.
-var qemuSteps = []struct{ said, step string }{
-	{"host forwarding rule", "another program has that port; take another one"},
-	{"Address already in use", "another program has that port; take another one"},
-	{"unable to find CPU model", "`" + qemu.Program + " -cpu help` lists them"},
-	{"unsupported machine type", "programs boot on q35, pc and microvm"},
-	{"invalid option", "an ARG of -qemu goes to QEMU as it is"},
-	{"it exited early", "is it a QEMU? zf doctor tries it"},
+// qemuSaid has what QEMU says of its own start, as regular expressions, and what zf says for it: the
+// cause and, behind a semicolon, the next step.
+var qemuSaid = []struct{ said, means string }{
+	{`-(\S+): invalid option`,
+		"QEMU has no option -$1; what stands behind each -qemu goes to QEMU as it is"},
+	{`-(\S+): requires an argument`, "QEMU's option -$1 wants a value; give it by another -qemu"},
+	{`only allowed with -kernel`,
+		"an option behind -qemu has taken zf's own for its value; give it one by another -qemu"},
+	{`Could not open '([^']*)': No such file`, "there is no disk image $1; make it with: qemu-img create $1 1G"},
+	{`Could not open '([^']*)': Permission denied`,
+		"QEMU may not write to the disk image $1; change its mode, or add readonly=on"},
+	{`Failed to get .*lock`, "another program has the disk image; end that one, or take a copy of it"},
+	{`cannot set up guest memory .*Cannot allocate memory`,
+		"this host has not the memory for such a machine; give it less by -m"},
+	{`can't open backing store (\S+) for guest RAM: ([^;]*)`,
+		"the file $1 cannot be the machine's memory: $2; name another one"},
+	{`'([^']*)' is not a valid device model name`,
+		"this QEMU has no device $1; `" + qemu.Program + " -device help` lists them"},
+	{`'([^']*)' is not a valid char driver name`,
+		"this QEMU has no character device $1; `" + qemu.Program + " -chardev help` lists them"},
+	{`unable to find CPU model '([^']*)'`,
+		"this QEMU has no CPU model $1; `" + qemu.Program + " -cpu help` lists them"},
+	{`Invalid SMP CPUs (\d+)\..* is (\d+)`, "such a machine has $2 CPUs at most, and not $1; say less by -smp"},
+	{`unsupported machine type`, "this QEMU has no such machine; programs boot on q35, pc and microvm"},
+	{`(?:could not load (?:PC )?BIOS|failed to find romfile|could not find ROM) ['"]([^'"]*)`,
+		"QEMU does not find its firmware $1; install QEMU again, with SeaBIOS; zf doctor tries it"},
+	{`Could not access KVM kernel module: Permission denied`,
+		"your user has no right to /dev/kvm; add it to the group kvm and log in again, or give -accel tcg"},
+	{`Could not access KVM kernel module`, "this host has no KVM; -accel tcg does without it"},
+	{`kvm.*Assertion`, "KVM does not work on this host; -accel tcg does without it"},
+	{`-netdev user,\S*: Invalid parameter '([^']*)'`,
+		"QEMU's user network has no option $1; `man " + qemu.Program + "` lists those of -netdev user"},
+	{`Invalid host forwarding rule '([^']*)' \(([^)]*)\)`,
+		"$1 forwards no port ($2); such a rule is tcp:127.0.0.1:8080-:80"},
+	{`host forwarding rule '([^']*)'`, "the port of $1 is not free; another program has that port: take another one"},
+	{`Address already in use`,
+		"an address that QEMU was given is not free; another program has that port: take another one"},
+	{`it exited early`, "it exited early; is it a QEMU? zf doctor tries it"},
 }
 
-// withQEMUStep adds the next step to an error of QEMU's.
+// A qemuError says in a sentence what QEMU has said in its own words, which are the error's.
+type qemuError struct {
+	text string
+	error
+}
+
+func (e qemuError) Error() string { return qemu.ErrQEMU.Error() + ": " + e.text }
+func (e qemuError) Unwrap() error { return e.error }
+
+// withQEMUStep makes a sentence of an error of QEMU's, if it is known.
 func withQEMUStep(err error) error {
-	if errors.Is(err, qemu.ErrQEMU) {
-		for _, s := range qemuSteps {
-			if strings.Contains(err.Error(), s.said) {
-				return fmt.Errorf("%w; %s", err, s.step)
-			}
+	if !errors.Is(err, qemu.ErrQEMU) || errors.As(err, new(qemuError)) {
+		return err
+	}
+	text := err.Error()
+	for _, s := range qemuSaid {
+		re := regexp.MustCompile(s.said)
+		if at := re.FindStringSubmatchIndex(text); at != nil {
+			return qemuError{string(re.ExpandString(nil, s.means, text, at)), err}
 		}
 	}
 	return err
+}
+
+// sayQEMU says with -v what QEMU has said in its own words, below the sentence for it.
+func (m *machine) sayQEMU(err error) {
+	if q := (qemuError{}); m.sayAccel && errors.As(withQEMUStep(err), &q) {
+		m.say("in QEMU's own words: %s", printable(q.error.Error()))
+	}
 }
 
 // unknownOption returns a note on the first option in a kernel command line that is nearly one

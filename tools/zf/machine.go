@@ -209,6 +209,7 @@ func (m *machine) run(ctx context.Context, sym *symbol.File, con *console, optio
 			return exitInterrupt
 		}
 		code := m.failed(exitMachine, err)
+		m.sayQEMU(err)
 		return code
 	}
 	recording.keepLast(vm)
@@ -357,6 +358,7 @@ func (m *machine) ended(ctx context.Context, sym *symbol.File, res qemu.Result, 
 	}
 	if msg != "" {
 		m.say("%s", msg)
+		m.sayQEMU(err)
 		if strings.HasSuffix(msg, registersFollow) {
 			io.WriteString(m.stderr, generalRegisters(res.Registers))
 		}

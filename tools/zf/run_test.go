@@ -146,7 +146,7 @@ func TestRunExitStatus(t *testing.T) {
 		{"r", nil, 3, "; registers:\nEAX=00000072 EBX="},
 		{"", []string{"-timeout", "3s"}, 3, "timeout after 3s at rip 0x2"},
 		{"", []string{"-machine", "nosuch"}, 3, "unsupported machine type"},
-		{"", []string{"-qemu", "-nosuch"}, 3, "-nosuch: invalid option"},
+		{"", []string{"-qemu", "-nosuch"}, 3, "QEMU has no option -nosuch"},
 		{"e", []string{"-m", "8M", "-machine", "pc", "-cpu", "max", "-append", "a=b"}, 0, "on pc, 8 MiB, with a=b\n"},
 	} {
 		args := append([]string{"run", "-timeout", "10m"}, append(tt.args, elf)...)
