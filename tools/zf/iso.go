@@ -39,6 +39,7 @@ with xorriso and mtools, and says which of them is missing.`
 // runISO runs `zf iso`.
 func runISO(c *call) error {
 	var output string
+	var verbose bool
 	f := runFlags{}
 	f.build.Stderr = c.stderr
 	f.files.flags(c.FlagSet)
@@ -46,6 +47,7 @@ func runISO(c *call) error {
 	if err := c.parse([]option{
 		{&output, "o", "write the ISO image to `FILE`"},
 		{&f.append, "append", "kernel command `LINE`"},
+		{&verbose, "v", "show what GRUB's tools say"},
 	}); err != nil {
 		return err
 	}
@@ -69,6 +71,9 @@ func runISO(c *call) error {
 		Kernel: elf, Title: name, Output: output, WantScreen: image.WantScreen,
 		Cmdline: kernelCommandLine(strings.TrimSpace(kernelOption("arg0", name)+" "+f.append),
 			f.arguments),
+	}
+	if verbose {
+		o.Words = c.stderr
 	}
 	dir, err := c.folder()
 	if err != nil {

@@ -56,7 +56,7 @@ func TestISOUsage(t *testing.T) {
 		{[]string{"iso", "-o", "notes", elf}, "notes is there already and is no ISO image"},
 		{[]string{"iso", "-o", ".", elf}, ". is a folder"},
 		{[]string{"iso", "-o", "/dev/null", elf}, "/dev/null is no file; write the image to a file"},
-		{[]string{"iso", "-o", "no/such/x.iso", elf}, "no such file or directory"},
+		{[]string{"iso", "-o", "no/such/x.iso", elf}, "no/such/x.iso: there is no folder no/such; make it first"},
 		{[]string{"iso", "-append", "a\nb", elf}, "GRUB takes no control character"},
 		{[]string{"iso", "-files", "nosuch", elf}, "nosuch"},
 		{[]string{"run", "x.iso"}, "x.iso: not an ISO image made by zf iso"},

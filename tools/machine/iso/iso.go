@@ -5,12 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 
+	"github.com/zeroframe/zeroframe/tools/format/whole"
+	"github.com/zeroframe/zeroframe/tools/machine/child"
 	"github.com/zeroframe/zeroframe/tools/machine/install"
 )
 
@@ -24,6 +28,8 @@ type Options struct {
 	Files   string // path of a cpio archive for the kernel; "" means none
 	Title   string // what GRUB calls it; "" means the kernel's name
 	Output  string // path of the ISO image
+	// Words takes what GRUB's tools say themselves; nil: nobody wants it.
+	Words io.Writer
 	// WantScreen makes the image's bytes ask GRUB for a screen; nil leaves them. It is
 	// that of package image.
 	WantScreen func(kernel []byte) ([]byte, error)
@@ -55,7 +61,7 @@ var tools = []struct {
 // Make writes an ISO image that BIOSes and UEFI start, from an optical disc or from a
 // stick, and returns what kinds of firmware it is for. Errors wrap [ErrMissing],
 // [ErrCmdline], those of o.WantScreen and those of the file system; what went wrong
-// in grub-mkrescue is in its own words.
+// in grub-mkrescue is a sentence with the next step.
 func Make(ctx context.Context, o Options) (firmware []string, err error) {
 	if err := checkOutput(o.Output); err != nil {
 		return nil, err
@@ -80,46 +86,84 @@ func Make(ctx context.Context, o Options) (firmware []string, err error) {
 			return nil, fmt.Errorf("%s: %w", o.Kernel, err)
 		}
 	}
-	tree, err := os.MkdirTemp("", "zf-iso-")
+	tmp, err := os.MkdirTemp("", "zf-iso-")
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(tree)
-	if err := os.MkdirAll(filepath.Join(tree, filepath.Dir(configPath)), 0o755); err != nil {
-		return nil, err
-	}
+	defer os.RemoveAll(tmp)
+	tree, image := filepath.Join(tmp, "tree"), filepath.Join(tmp, "iso")
 	contents := map[string][]byte{configPath: []byte(cfg), kernelPath: kernel}
 	if o.Files != "" {
 		if contents[filesPath], err = os.ReadFile(o.Files); err != nil {
 			return nil, err
 		}
 	}
-	for name, b := range contents {
-		if err := os.WriteFile(filepath.Join(tree, name), b, 0o644); err != nil {
-			return nil, err
-		}
-	}
-	// grub-mkrescue leaves what it has when it fails, so it writes beside the output.
-	out, err := os.CreateTemp(filepath.Dir(o.Output), ".zf-iso-")
-	if err != nil {
+	if err := write(tree, contents); err != nil {
 		return nil, err
 	}
-	out.Close()
-	defer os.Remove(out.Name())
-	cmd := exec.CommandContext(ctx, mkrescue, "-o", out.Name(), tree, "--", "-volid", "ZEROFRAME")
+	cmd := child.Command(ctx, mkrescue, "-o", image, tree, "--", "-volid", "ZEROFRAME")
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp) // where it leaves a folder if it is killed
 	var msg bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &msg, &msg
-	if err := cmd.Run(); err != nil {
+	cmd.Stdout = &msg
+	if o.Words != nil {
+		cmd.Stdout = io.MultiWriter(&msg, o.Words)
+	}
+	cmd.Stderr = cmd.Stdout
+	if err := child.Run(ctx, cmd); err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, fmt.Errorf("%s: %w\n%s", filepath.Base(mkrescue), err,
-			strings.TrimSpace(msg.String()))
+		return nil, sentence(filepath.Base(mkrescue), msg.String(), err)
 	}
-	if err := os.Chmod(out.Name(), 0o644); err != nil {
-		return nil, err
+	made, err := os.Open(image)
+	if err != nil {
+		return nil, sentence(filepath.Base(mkrescue), "", err)
 	}
-	return firmware, os.Rename(out.Name(), o.Output)
+	defer made.Close()
+	return firmware, whole.File(o.Output, 0o644, func(to *os.File) error {
+		_, err := io.Copy(to, made)
+		return err
+	})
+}
+
+// write writes the files of the image's tree.
+func write(tree string, contents map[string][]byte) error {
+	if err := os.MkdirAll(filepath.Join(tree, filepath.Dir(configPath)), 0o755); err != nil {
+		return err
+	}
+	for name, b := range contents {
+		if err := os.WriteFile(filepath.Join(tree, name), b, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// said has what GRUB's tools say when they fail, as regular expressions, what zf says for it, and
+// what is to be installed again.
+var said = []struct{ words, means, thing string }{
+	{`No space left on device|exceeds free space on media`,
+		"there is no room for the image in " + os.TempDir() + "; make some, or set TMPDIR to another folder", ""},
+	{`xorriso not found|xorriso. invocation failed`, "xorriso does not work here", "xorriso"},
+	{`mformat. invocation failed|mcopy. invocation failed`, "mtools do not work here", "mtools"},
+	{`cannot (?:open|find|stat|copy) [` + "`'" + `]?(\S*/grub/[^\s':]*)`, "GRUB's $1 cannot be read", "grub"},
+}
+
+// sentence says in zf's words what a tool of GRUB's has failed of.
+func sentence(tool, words string, err error) error {
+	for _, s := range said {
+		re := regexp.MustCompile(s.words)
+		at := re.FindStringSubmatchIndex(words)
+		if at == nil {
+			continue
+		}
+		means := string(re.ExpandString(nil, s.means, words, at))
+		if s.thing != "" {
+			means += "; " + install.Hint("install it again", s.thing)
+		}
+		return fmt.Errorf("%s: %s", tool, means)
+	}
+	return fmt.Errorf("%s has made no image (%w); `zf iso -v` shows what it says", tool, err)
 }
 
 // checkOutput keeps what is no ISO image from being replaced by one: a source file, or a

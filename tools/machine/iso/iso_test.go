@@ -69,6 +69,27 @@ func TestShell(t *testing.T) {
 	}
 }
 
+// TestSentence: what GRUB's tools fail of is a sentence with the next step; of what they say nothing
+// else is in it.
+func TestSentence(t *testing.T) {
+	failed := errors.New("exit status 1")
+	for _, tt := range []struct{ words, says string }{
+		{"xorriso : FAILURE : Image size 15620s exceeds free space on media 1118s\ngrub-mkrescue: error: `xorriso` invocation failed\n.",
+			"; make some, or set TMPDIR"},
+		{"error: cannot copy `/usr/share/grub/unicode.pf2' to `/tmp/x': No space left on device.", "there is no room for the image in "},
+		{"grub-mkrescue: error: `xorriso` invocation failed\n.", "xorriso does not work here; install"},
+		{"grub-mkrescue: error: xorriso not found.", "xorriso does not work here; install"},
+		{"grub-mkrescue: error: `mformat` invocation failed\n.", "mtools do not work here; install"},
+		{"grub-mkrescue: error: cannot open `/usr/lib/grub/i386-pc/moddep.lst': No such file or directory.", "GRUB's /usr/lib/grub/i386-pc/moddep.lst cannot be read; install"},
+		{"what nobody knows", "mkrescue has made no image (exit status 1); `zf iso -v` shows what it says"},
+		{"", "mkrescue has made no image (exit status 1); `zf iso -v` shows"},
+	} {
+		if got := sentence("mkrescue", tt.words, failed).Error(); !strings.Contains(got, tt.says) || strings.Contains(got, "\n") || strings.Contains(got, "error:") {
+			t.Errorf("of %q zf says %q; want %q", tt.words, got, tt.says)
+		}
+	}
+}
+
 func TestMissing(t *testing.T) {
 	debian := t.TempDir()
 	if err := os.WriteFile(filepath.Join(debian, "apt-get"), nil, 0o755); err != nil {
