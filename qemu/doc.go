@@ -36,6 +36,7 @@
 //	memory.go   the memory of a machine, over it
 //	direct_linux.go, direct_other.go  that of a QEMU on the same Linux host, read directly
 //	net.go      network cards
+//	forward.go  ports of the guest that the host reaches
 //	share.go     folders of the host
 //	folder.go   a folder for a machine's files
 //	uefi.go     UEFI firmware

@@ -45,14 +45,14 @@ func runBuild(c *call) error {
 			return err
 		}, "parts", "link only these parts of the kernel: all, none, or `LIST`, such as\nmonitor,network (default all)"},
 		{&o.Net, "net",
-			"add package kernel/net/netup: the machine answers ping and ARP, and\nfinds out the hardware address that netconsole= sends to"},
+			"add package kernel/net/netup: the machine answers ping and ARP, and\nfinds out the hardware address that netconsole= sends to. Into a program\nthat uses package net goes a network stack instead, kernel/net/inet,\nwhich does the same, and by which its sockets reach other machines"},
 	}); err != nil {
 		return err
 	}
 	if c.NArg() != 1 {
 		return fmt.Errorf("want one package, have %d; flags go before it", c.NArg())
 	}
-	o.Package = c.Arg(0)
+	o.Package, o.Inet = c.Arg(0), o.Net
 	// An interrupted build cleans up after itself.
 	ctx := c.interruptible()
 	built := showProgress(&o, c.stderr)

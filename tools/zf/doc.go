@@ -26,6 +26,7 @@
 //	mounts.go         the folders of this host that tests see
 //	machine.go        what run and test share
 //	kernelline.go     the kernel's command line, and the parts that it asks for
+//	net.go            a machine's network, and the ports that the host reaches
 //	attend.go         ^\ for a machine that runs; the end of one that has halted for good
 //	accel.go          -accel and -icount
 //	record.go         -record

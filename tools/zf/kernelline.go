@@ -75,14 +75,6 @@ func (m *machine) parts(observed bool) []string {
 	return names
 }
 
-// hasAddress reports whether the kernel is told an address of the machine, without which
-// it has nothing to answer on a network.
-func (m *machine) hasAddress() bool {
-	_, console := lastOption(m.append, "netconsole")
-	_, ip := lastOption(m.append, "ip")
-	return console || ip
-}
-
 // kernelCommandLine joins the kernel's words and the program's arguments. An
 // argument that is empty or holds space, quotes or backslashes is put in double
 // quotes, with a backslash before each quote and backslash in it. If line has arguments

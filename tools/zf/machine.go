@@ -36,6 +36,7 @@ type machine struct {
 	qemu       qemu.Config
 	append     string   // kernel command line of the user
 	options    []string // of the kernel, which append may override
+	forwards   []string // of -p, as options of -net
 	arguments  []string // of the program
 	json       string
 	force      bool
@@ -96,7 +97,7 @@ func (m *machine) flags(fs *flag.FlagSet, memoryMiB, cpus int) {
 			return qemu.CheckNet(s)
 		}, "net", "add a network card of `MODEL` on QEMU's user network. The models are\n" +
 			strings.Join(qemu.NetModels(), ", ") +
-			".\nBehind a comma come options for QEMU's -netdev user.\nIt is the kernel's /dev/nic0 (option net=on, which this adds). With\nnetconsole= or ip= in -append, package kernel/net/netup is linked, as by\nzf build -net"},
+			".\nBehind a comma come options for QEMU's -netdev user.\nA program that uses package net reaches other machines by it; its\naddress comes by DHCP, or of ip= in -append. The card is the kernel's\n/dev/nic0, too (option net=on, which this adds)"},
 		{m.mount, "mount",
 			"let the guest see the folder `DIR` of the host, at its own path, or at\nPATH for DIR:/PATH. What is read comes when it is asked for. It is\nread-only; behind :private the program may write, and the host does not\nsee it; behind :rw it writes to the host. May be given many times.\nzf test shows the folders of the sources by itself, and not with none"},
 	})

@@ -133,6 +133,7 @@ func TestMistakes(t *testing.T) {
 		{"no port", "mod", "", "run -net virtio,hostfwd=tcp::99999-:80 guest.elf", exitMachine, "tcp::99999-:80 forwards no port", "such a rule is"},
 		{"too many CPUs", "mod", "", "run -qemu -smp -qemu 9999 guest.elf", exitMachine, "CPUs at most, and not 9999", "by -smp"},
 		{"no such card", "mod", "", "run -net ne2000 guest.elf", exitUsage, `no network card is called "ne2000"`, "there are virtio,"},
+		{"no address for a port", "mod", "", "run -p a:b:80:80 guest.elf", exitUsage, "no address of the host", "want ADDRESS:HOST:PORT"},
 		{"no such option of a network", "mod", "", "run -net virtio,foo=bar guest.elf", exitMachine, "QEMU's user network has no option foo", "lists those of -netdev user"},
 		{"port in use", "mod", "", "run -net virtio,hostfwd=tcp:127.0.0.1:" + port + "-:80 guest.elf", exitMachine, "the port of tcp:127.0.0.1:", "another program has that port"},
 		{"gdb's port in use", "mod", "", "run -qemu -gdb -qemu tcp:127.0.0.1:" + port + " guest.elf", exitMachine, "an address that QEMU was given is not free", "another program has that port"},

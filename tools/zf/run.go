@@ -109,6 +109,7 @@ func runRun(c *call) error {
 		f.qemu.Kernel, f.qemu.CDROM = "", f.target
 		return status(f.boot(ctx, sym))
 	}
+	f.sayUnlinked(sym)
 	f.options = []string{kernelOption("arg0", strings.TrimSuffix(filepath.Base(elf), ".elf"))}
 	if f.quiet {
 		f.options = append(f.options, "report=off")
@@ -185,10 +186,13 @@ func (f *runFlags) parse(c *call) error {
 		{&f.qemu.UEFI, "uefi", "boot by UEFI firmware (OVMF): ISO images only"},
 		{&f.core, "core",
 			"when the machine dies, resets or passes its -timeout, write all of its\nmemory to `FILE`, as a core for Delve and gdb"},
+		{f.forward, "p",
+			"reach the program's TCP port `PORT` by the host's: PORT, HOST:PORT (two\nnumbers) or ADDRESS:HOST:PORT; with /udp behind, a UDP port. The host's\naddress is 127.0.0.1 if it is not given. Implies -net virtio. May be\ngiven many times"},
 		{&f.qemu.Reboots, "reboots", "let the machine reset `N` times; the next reset ends it"},
 	}); err != nil {
 		return err
 	}
+	f.network()
 	var err error
 	if f.target, f.arguments, err = targetOf(c.name, c.Args()); err != nil {
 		return err
@@ -283,7 +287,7 @@ func (f *runFlags) image(ctx context.Context, c *call) (path string, info *image
 		return "", nil, fmt.Errorf("there is no file %s; make it with `zf build -o %[1]s PKG`", f.target)
 	}
 	f.build.Package = f.target
-	f.build.Net = f.hasAddress()
+	f.build.Net, f.build.Inet = f.hasAddress(), f.hasSockets()
 	_, f.build.Zones = lastOption(f.append, "env.TZ")
 	f.build.HeapProfile = f.flight.heap.path != ""
 	f.build.Parts = f.parts(f.flight.any())

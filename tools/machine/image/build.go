@@ -28,6 +28,8 @@ const (
 	// NetPackage is the package, below the kernel's, that makes the machine a neighbour on
 	// its network.
 	NetPackage = "/net/netup"
+	// InetPackage is the package, below the kernel's, that gives sockets a TCP/IP stack.
+	InetPackage = "/net/inet"
 	// HeapPackage is the package, below the kernel's, that has Go's runtime keep a heap
 	// profile.
 	HeapPackage = "/observe/heapprofile"
@@ -67,6 +69,10 @@ type BuildOptions struct {
 	// Net adds the package [NetPackage], as the build adds the kernel, so that the machine
 	// answers on its network and finds the addresses of others there.
 	Net bool
+
+	// Inet adds the package [InetPackage] to a program that uses package net, in place of
+	// [NetPackage]: its sockets reach other machines.
+	Inet bool
 
 	// Parts are the kernel's parts to link ([ParseParts], [PartsFor]); nil means all. A program that
 	// imports the kernel, or a package of it, has all.
@@ -115,6 +121,7 @@ type BuildOptions struct {
 	uncovered   bool     // some are asked for that are not covered, being the kernel's
 	usesModule  bool     // the program imports a part of our module
 	kernelDir   string   // the folder of the kernel's package
+	inet        bool     // the image has InetPackage
 	missing     []string // packages that the program does not import, but the image needs
 	standard    []string // packages of Go's own that the program's other packages import
 	progress    *progress

@@ -73,7 +73,9 @@ func (o *BuildOptions) check(ctx context.Context) (importPath string, err error)
 		return "", fmt.Errorf("%w: %s", ErrNoTests, o.Package)
 	}
 	o.missing = []string{o.KernelPackage}
-	if o.Net {
+	if o.inet = o.Inet && slices.ContainsFunc(pkgs, func(p listed) bool { return p.ImportPath == "net" }); o.inet {
+		o.missing = append(o.missing, o.KernelPackage+InetPackage)
+	} else if o.Net {
 		o.missing = append(o.missing, o.KernelPackage+NetPackage)
 	}
 	if o.HeapProfile {

@@ -228,7 +228,7 @@ func (o *BuildOptions) ownPackages(pkgs []listed) (own []string) {
 			own = append(own, name)
 		}
 	}
-	for _, path := range []string{"", NetPackage, HeapPackage} {
+	for _, path := range []string{"", NetPackage, InetPackage, HeapPackage} {
 		if _, there := imports[o.KernelPackage+path]; there {
 			own = append(own, o.KernelPackage+path)
 		}

@@ -1,0 +1,50 @@
+package main
+
+// The network of a machine: its card, the ports that the host reaches, and what of it is linked.
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+)
+
+// forward takes a value of -p.
+func (m *machine) forward(s string) error {
+	option, err := qemu.Forward(s)
+	m.forwards = append(m.forwards, option)
+	return err
+}
+
+// network gives the machine a card, if its ports are to be reached.
+func (m *machine) network() {
+	if len(m.forwards) > 0 {
+		m.qemu.Net = strings.Join(append([]string{cmp.Or(m.qemu.Net, "virtio")}, m.forwards...), ",")
+	}
+}
+
+// hasAddress reports whether the kernel is told an address of the machine, without which
+// it has nothing to answer on a network.
+func (m *machine) hasAddress() bool {
+	_, console := lastOption(m.append, "netconsole")
+	_, ip := lastOption(m.append, "ip")
+	return console || ip
+}
+
+// hasSockets reports whether the machine has a network for the program's sockets.
+func (m *machine) hasSockets() bool {
+	word, _ := lastOption(m.append, "net")
+	return m.qemu.Net != "" && (word == "" || word == "on")
+}
+
+// sayUnlinked says that nobody answers at the ports of -p, if the image has no network stack. One
+// whose functions are not known may have it.
+func (m *machine) sayUnlinked(sym *symbol.File) {
+	const start = image.KernelPackage + image.InetPackage + ".start"
+	if _, _, ok := sym.Symbol(start); len(m.forwards) > 0 && !ok && len(sym.Named("runtime.main")) > 0 {
+		m.say("note: nothing answers at the ports of -p: the program does not use package net, or its image " +
+			"was built without `zf build -net`")
+	}
+}
