@@ -1,0 +1,330 @@
+package qemu
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+	"gvisor.dev/gvisor/pkg/buffer"
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
+	"gvisor.dev/gvisor/pkg/tcpip/link/channel"
+	"gvisor.dev/gvisor/pkg/tcpip/link/ethernet"
+	"gvisor.dev/gvisor/pkg/tcpip/network/arp"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
+	netstack "gvisor.dev/gvisor/pkg/tcpip/stack"
+	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+	"gvisor.dev/gvisor/pkg/tcpip/transport/udp"
+
+	"github.com/zeroframe/zeroframe/qemu/await"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
+)
+
+// A machine on a wire with a liar (liar_test.go), and a right client, which is gVisor's stack.
+
+var liarSeeds = flag.Int("liar.seeds", 3, "how many seeds TestInetHostile/long takes")
+
+// TestInetHostile: whatever comes by the wire, a server goes on, for a right client too, in bounded
+// memory, and nothing else is open.
+func TestInetHostile(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, model   string
+		cpus          int
+		first, seeds  int
+		frames, flood int // of a seed; connections that are begun
+		ports         int // that are scanned, from 1 on and of those that the kernel gives
+	}{
+		{"short", "virtio-net-pci", 1, 1, 2, 500, 1000, 128},
+		{"long", "virtio-net-pci", 2, 100, *liarSeeds, 2000, 3000, 512},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHostile(t, tt.model, tt.cpus)
+			before := h.memory()
+			for seed := range tt.seeds {
+				t.Logf("seed %d", tt.first+seed)
+				l := newLiar(h, uint64(tt.first+seed))
+				for n := range tt.frames {
+					h.ether.conn.WriteTo(l.frame(), h.ether.qemu)
+					if n%32 == 0 {
+						h.keepUp()
+					}
+				}
+				h.serves()
+			}
+			h.flood(tt.flood)
+			h.serves()
+			h.bounded(before)
+			h.scan(0, tt.ports, 7, 80)
+			h.scan(firstGiven, firstGiven+tt.ports)
+			h.serves()
+			t.Logf("%d frames from the machine; in use before %+v, after %+v", h.heard, before, h.memory())
+			if said := h.out.String(); !strings.HasSuffix(said, "\nserving\r\n") {
+				t.Errorf("the serial port has\n%s", said)
+			}
+		})
+	}
+}
+
+// hostile is a server's machine, and its network's end of the wire.
+type hostile struct {
+	t      *testing.T
+	ether  *ether
+	vm     *VM
+	out    *log
+	client http.Client
+	stack  *netstack.Stack
+
+	mu    sync.Mutex
+	seen  [][]byte              // the last frames of either side
+	heard int                   // frames from the machine
+	kept  map[uint32]chan bool  // of keepUp, by the asker's address
+	opens map[uint16]layers.TCP // the answers to a scan, by port
+	asked uint32
+}
+
+const nicOfClient = 1
+
+func newHostile(t *testing.T, model string, cpus int) *hostile {
+	t.Helper()
+	h := &hostile{t: t, ether: newEther(t, model), kept: map[uint32]chan bool{}, opens: map[uint16]layers.TCP{}}
+	link := channel.New(4096, 1514, tcpip.LinkAddress(routerMAC))
+	h.stack = netstack.New(netstack.Options{
+		NetworkProtocols:   []netstack.NetworkProtocolFactory{arp.NewProtocol, ipv4.NewProtocol},
+		TransportProtocols: []netstack.TransportProtocolFactory{tcp.NewProtocol, udp.NewProtocol},
+	})
+	t.Cleanup(h.stack.Destroy)
+	if err := h.stack.CreateNIC(nicOfClient, ethernet.New(link)); err != nil {
+		t.Fatal(err)
+	}
+	at := tcpip.AddressWithPrefix{Address: tcpip.AddrFrom4Slice(routerIP), PrefixLen: 24}
+	h.stack.AddProtocolAddress(nicOfClient, tcpip.ProtocolAddress{Protocol: ipv4.ProtocolNumber, AddressWithPrefix: at}, netstack.AddressProperties{})
+	h.stack.SetRouteTable([]tcpip.Route{{Destination: at.Subnet(), NIC: nicOfClient}})
+	go func() {
+		for {
+			p := link.ReadContext(t.Context())
+			if p == nil {
+				return
+			}
+			v := p.ToView()
+			b := bytes.Clone(v.AsSlice())
+			v.Release()
+			p.DecRef()
+			h.see(b)
+			h.ether.conn.WriteTo(b, h.ether.qemu)
+		}
+	}()
+	go func() {
+		for p := range h.ether.frames {
+			h.take(p)
+			b := netstack.NewPacketBuffer(netstack.PacketBufferOptions{Payload: buffer.MakeWithData(p.Data())})
+			link.InjectInbound(0, b)
+			b.DecRef()
+		}
+	}()
+	h.client = http.Client{Timeout: limit, Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return gonet.DialContextTCP(ctx, h.stack, h.at(80), ipv4.ProtocolNumber)
+		}}}
+	path := built(t, image.BuildOptions{Package: "./testdata/inet", Inet: true})
+	h.vm, h.out = start(t, Config{Kernel: path, CPUs: cpus, MemoryMiB: hostileMiB, Extra: h.ether.args, Timeout: 20 * limit,
+		Append: fmt.Sprintf("report=off net=on ip=%v::%v:255.255.255.0 -- serve", guestIP, routerIP)}, "")
+	h.out.For(t, "serving")
+	h.serves()
+	return h
+}
+
+// hostileMiB is the machine's memory.
+const hostileMiB = 96
+
+// at is a port of the machine.
+func (h *hostile) at(port uint16) tcpip.FullAddress {
+	return tcpip.FullAddress{NIC: nicOfClient, Addr: tcpip.AddrFrom4Slice(guestIP), Port: port}
+}
+
+// see keeps a frame for the liar.
+func (h *hostile) see(b []byte) {
+	const many = 64
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.seen = append(h.seen[max(0, len(h.seen)-many):], b)
+}
+
+// take looks at a frame of the machine's.
+func (h *hostile) take(p gopacket.Packet) {
+	h.see(p.Data())
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.heard++
+	if a := arpOf(p); a != nil && a.Operation == layers.ARPReply && len(a.DstProtAddress) == 4 {
+		if c := h.kept[binary.BigEndian.Uint32(a.DstProtAddress)]; c != nil {
+			select {
+			case c <- true:
+			default:
+			}
+		}
+	}
+	if s, _ := p.Layer(layers.LayerTypeTCP).(*layers.TCP); s != nil && s.DstPort == scanPort && bytes.Equal(p.NetworkLayer().NetworkFlow().Dst().Raw(), scanner) {
+		h.opens[uint16(s.SrcPort)] = *s
+	}
+}
+
+// keepUp returns when the machine has taken all frames that were sent: who asks for its hardware
+// address is answered.
+func (h *hostile) keepUp() {
+	h.t.Helper()
+	h.asked++
+	ip := net.IP{10, 9, 0, byte(100 + h.asked%100)}
+	done, number := make(chan bool, 1), binary.BigEndian.Uint32(ip)
+	h.mu.Lock()
+	h.kept[number] = done
+	h.mu.Unlock()
+	defer func() {
+		h.mu.Lock()
+		delete(h.kept, number)
+		h.mu.Unlock()
+	}()
+	await.Poll(h.t, "the machine answers who asks for it", func() bool {
+		h.ether.arp(layers.ARPRequest, ip, guestIP, net.HardwareAddr{2, 0, 0, 0, 1, ip[3]})
+		select {
+		case <-done:
+			return true
+		case <-time.After(time.Second):
+			return false
+		}
+	})
+}
+
+// serves has the right client ask each server.
+func (h *hostile) serves() {
+	h.t.Helper()
+	if got := h.get("/"); got != "hello from here" {
+		h.t.Fatalf("the server says %q", got)
+	}
+	to := h.at(7)
+	c, err := gonet.DialUDP(h.stack, nil, &to, ipv4.ProtocolNumber)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer c.Close()
+	await.Poll(h.t, "an echo of a datagram", func() bool {
+		c.Write([]byte("right"))
+		c.SetReadDeadline(time.Now().Add(time.Second))
+		b := make([]byte, 100)
+		n, _ := c.Read(b)
+		return string(b[:n]) == "right"
+	})
+}
+
+// get asks the machine's server, again if the liar has reset the connection.
+func (h *hostile) get(path string) (body string) {
+	h.t.Helper()
+	await.Poll(h.t, "an answer", func() bool {
+		r, err := h.client.Get("http://machine" + path)
+		if err != nil {
+			return false
+		}
+		defer r.Body.Close()
+		b, err := io.ReadAll(r.Body)
+		body = string(b)
+		return err == nil
+	})
+	return body
+}
+
+// use is what the machine uses.
+type use struct{ Heap, Goroutines, Memory int }
+
+func (h *hostile) memory() (u use) {
+	h.t.Helper()
+	if s := h.get("/memory"); json.Unmarshal([]byte(s), &u) != nil {
+		h.t.Fatalf("the machine says %q", s)
+	}
+	return u
+}
+
+// bounded waits until what attacks have begun is over.
+func (h *hostile) bounded(before use) {
+	h.t.Helper()
+	u := h.memory()
+	if u.Heap > before.Heap+16<<20 || u.Memory > before.Memory+40<<20 || u.Goroutines > before.Goroutines+1500 {
+		h.t.Errorf("in use are %+v; before the attack it was %+v", u, before)
+	}
+}
+
+// flood begins connections that it does not go on with.
+func (h *hostile) flood(n int) {
+	for i := range n {
+		ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolTCP, SrcIP: net.IP{192, 0, byte(i >> 8), byte(i)}, DstIP: guestIP}
+		s := &layers.TCP{SrcPort: layers.TCPPort(1024 + i), DstPort: 80, Seq: uint32(i), SYN: true, Window: 1000}
+		s.SetNetworkLayerForChecksum(ip)
+		h.ether.send(&layers.Ethernet{SrcMAC: routerMAC, DstMAC: guestMAC, EthernetType: layers.EthernetTypeIPv4}, ip, s)
+		if i%32 == 0 {
+			h.keepUp()
+		}
+	}
+}
+
+// The scanner's address and port.
+var scanner = net.IP{10, 9, 0, 77}
+
+const scanPort = 4242
+
+// firstGiven is the first port that the kernel gives to sockets without one.
+const firstGiven = 32768
+
+// scan asks for connections to ports: those of the program are open alone.
+func (h *hostile) scan(from, to int, want ...int) {
+	h.t.Helper()
+	mac := net.HardwareAddr{2, 0, 0, 0, 0, 77}
+	ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolTCP, SrcIP: scanner, DstIP: guestIP}
+	var open []int
+	const at = 32 // at a time
+	for first := from; first < to; first += at {
+		await.Poll(h.t, fmt.Sprintf("an answer of each of the ports from %d", first), func() bool {
+			all := true
+			h.ether.arp(layers.ARPRequest, scanner, guestIP, mac) // the machine forgets it after a while
+			for port := first; port < first+at; port++ {
+				h.mu.Lock()
+				_, known := h.opens[uint16(port)]
+				h.mu.Unlock()
+				if known || port == 0 {
+					continue
+				}
+				all = false
+				s := &layers.TCP{SrcPort: scanPort, DstPort: layers.TCPPort(port), Seq: 1, SYN: true, Window: 1000}
+				s.SetNetworkLayerForChecksum(ip)
+				h.ether.send(&layers.Ethernet{SrcMAC: mac, DstMAC: guestMAC, EthernetType: layers.EthernetTypeIPv4}, ip, s)
+			}
+			if !all {
+				h.keepUp()
+			}
+			return all
+		})
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, port := range slices.Sorted(maps.Keys(h.opens)) {
+		if s := h.opens[port]; !s.RST && int(port) >= from {
+			open = append(open, int(port))
+		}
+	}
+	if !slices.Equal(open, want) {
+		h.t.Errorf("the ports %v are open; want %v", open, want)
+	}
+}
