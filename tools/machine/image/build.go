@@ -111,16 +111,19 @@ type BuildOptions struct {
 	goflags []string // the flags in GOFLAGS
 	// the linker's flags of GOFLAGS and LDFlags, without those of dropSymbols and dropDWARF
 	ldflags     string
-	dropSymbols bool     // -ldflags=-s
-	dropDWARF   bool     // -ldflags=-w
-	work        string   // a folder for what the go command leaves if it is interrupted; "": none
-	own         []string // the kernel's packages, if the program imports it
-	profile     string   // the file for PGO, absolute; "": none
-	covered     []string // packages that are covered, if coverage names some
-	coveredStd  bool     // some of them are Go's own
-	uncovered   bool     // some are asked for that are not covered, being the kernel's
-	usesModule  bool     // the program imports a part of our module
-	kernelDir   string   // the folder of the kernel's package
+	dropSymbols bool                     // -ldflags=-s
+	dropDWARF   bool                     // -ldflags=-w
+	work        string                   // a folder for what the go command leaves if it is interrupted; "": none
+	own         []string                 // the kernel's packages, if the program imports it
+	profile     string                   // the file for PGO, absolute; "": none
+	covered     []string                 // packages that are covered, if coverage names some
+	coveredStd  bool                     // some of them are Go's own
+	uncovered   bool                     // some are asked for that are not covered, being the kernel's
+	usesModule  bool                     // the program imports a part of our module
+	kernelDir   string                   // the folder of the kernel's package
+	dirs        map[string]string        // of the packages that are not Go's own, by import path
+	modules     map[string]*listedModule // theirs, by path
+	pins        *pins
 	inet        bool     // the image has InetPackage
 	missing     []string // packages that the program does not import, but the image needs
 	standard    []string // packages of Go's own that the program's other packages import

@@ -84,8 +84,15 @@ func (o *BuildOptions) check(ctx context.Context) (importPath string, err error)
 	if o.Zones || loadsZones(pkgs) {
 		o.missing = append(o.missing, zonePackage)
 	}
+	o.dirs, o.modules = make(map[string]string), make(map[string]*listedModule)
 	for _, p := range pkgs {
 		name, variant, _ := strings.Cut(p.ImportPath, " ")
+		if !p.Standard {
+			o.dirs[name] = p.Dir
+			if p.Module != nil && variant == "" {
+				o.modules[p.Module.Path] = p.Module
+			}
+		}
 		o.missing = slices.DeleteFunc(o.missing, func(missing string) bool { return name == missing })
 		if name == modulePath || strings.HasPrefix(name, modulePath+"/") {
 			o.usesModule = true
@@ -245,7 +252,7 @@ type listed struct {
 	CgoFiles   []string
 	SFiles     []string
 	Imports    []string
-	Module     *struct{ Main bool }
+	Module     *listedModule
 	Error      *struct{ Err string }
 }
 

@@ -34,6 +34,7 @@
 //	untested.go     the coverage of packages that have no tests
 //	fetch.go        packages given as PATH@VERSION
 //	kernel.go       the kernel, for a program that does not import it
+//	versions.go     packages that it shares with the program
 //	tool.go         how it gets there, between the go command and its tools
 //	companion.go    packages that are linked beside it
 //	progress.go     how far it is

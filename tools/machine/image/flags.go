@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -172,6 +173,9 @@ func (o *BuildOptions) moduleFlags() (flags []string) {
 func (o *BuildOptions) overlay(dir string) (string, error) {
 	given := o.value("overlay")
 	replace, err := o.withParts(dir)
+	if o.pins != nil {
+		maps.Copy(replace, o.pins.replace)
+	}
 	if given == "" && len(replace) == 0 || err != nil {
 		return "", err
 	}

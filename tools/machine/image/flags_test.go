@@ -12,7 +12,7 @@ import (
 func flagged(t *testing.T, o BuildOptions) (BuildOptions, error) {
 	t.Helper()
 	o.KernelPackage, o.Dir = modulePath+"/kernel", "/src"
-	module := &struct{ Main bool }{true}
+	module := &listedModule{Main: true}
 	files := []string{"a.go"}
 	pkgs := []listed{
 		{ImportPath: "unsafe", Standard: true, GoFiles: files},

@@ -46,10 +46,10 @@ type kernel struct {
 
 // kernelPackage is what `go list -export` says of the kernel's packages.
 type kernelPackage struct {
-	ImportPath string
-	Export     string // the archive
-	BuildID    string // its build ID, which ends in a hash of its contents
-	Deps       []string
+	listed
+	Export  string // the archive
+	BuildID string // its build ID, which ends in a hash of its contents
+	Deps    []string
 }
 
 // addKernel compiles the kernel and describes it in the folder dir for runTool.
@@ -63,6 +63,9 @@ func (o *BuildOptions) addKernel(ctx context.Context, dir string) (*kernel, erro
 	}
 	if source != "" {
 		o.kernelDir = filepath.Join(source, strings.TrimPrefix(o.KernelPackage, modulePath))
+	}
+	if o.pins, err = o.pin(ctx, source, dir); err != nil {
+		return nil, err
 	}
 	pkgs, err := o.compileKernel(ctx, source, dir)
 	if err != nil {
@@ -82,6 +85,9 @@ func (o *BuildOptions) addKernel(ctx context.Context, dir string) (*kernel, erro
 	for _, p := range pkgs {
 		if p.Export == "" || !needed[p.ImportPath] { // package unsafe; the program's
 			continue
+		}
+		if own := o.dirs[p.ImportPath]; !p.Standard && own != "" && own != p.Dir {
+			return nil, twoVersions(p.ImportPath, own, p.Dir)
 		}
 		if _, err := os.Stat(p.Export); err != nil {
 			return nil, fmt.Errorf("%w: %s: %v", ErrNoKernel, p.ImportPath, err)
@@ -149,8 +155,8 @@ func (o *BuildOptions) compileKernel(ctx context.Context, source,
 			running, _, _ = strings.Cut(running, ";")
 			return nil, oldGo(strings.ReplaceAll(running, "go ", "go"))
 		}
-		return nil, o.goError(ctx, err, fmt.Errorf("%w: the kernel %s cannot be compiled%s", ErrNoKernel,
-			strings.Join(o.missing, " with "), goSaid(msg.Bytes(), err)))
+		return nil, o.goError(ctx, err, fmt.Errorf("%w: the kernel %s cannot be compiled%s%s",
+			ErrNoKernel, strings.Join(o.missing, " with "), o.pins, goSaid(msg.Bytes(), err)))
 	}
 	var pkgs []kernelPackage
 	for d := json.NewDecoder(&out); d.More(); {
@@ -165,8 +171,8 @@ func (o *BuildOptions) compileKernel(ctx context.Context, source,
 
 // kernelCommand is the go command that does it.
 func (o *BuildOptions) kernelCommand(ctx context.Context, source, dir string) (*exec.Cmd, error) {
-	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Export,BuildID,Deps"},
-		o.progress.flag()...)
+	args := append([]string{"list", "-export", "-deps",
+		"-json=ImportPath,Dir,Standard,EmbedFiles,Export,BuildID,Deps"}, o.progress.flag()...)
 	if o.Tags != "" {
 		args = append(args, "-tags="+o.Tags)
 	}
@@ -196,13 +202,19 @@ func (o *BuildOptions) kernelCommand(ctx context.Context, source, dir string) (*
 		args = append(args, "--")
 		return o.goCommand(ctx, "0", append(args, names...)...), nil
 	}
+	// What GOFLAGS and a workspace say of modules is said of the program's.
+	args = append(args, "-mod=readonly", "-modfile="+o.pins.modfile, "-overlay="+overlay, "--")
+	return o.sourceCommand(ctx, source, append(args, names...))
+}
+
+// sourceCommand is a go command of the program's toolchain for the module in the folder source.
+func (o *BuildOptions) sourceCommand(ctx context.Context, source string,
+	args []string) (*exec.Cmd, error) {
 	tc, err := o.toolchain(ctx)
 	if err != nil {
 		return nil, err
 	}
-	// What GOFLAGS and a workspace say of modules is said of the program's.
-	args = append(args, "-mod=readonly", "-modfile=", "-overlay="+overlay, "--")
-	cmd := o.goCommand(ctx, "0", append(args, names...)...)
+	cmd := o.goCommand(ctx, "0", args...)
 	cmd.Path, cmd.Err = filepath.Join(tc, "bin", "go"), nil
 	cmd.Dir = source
 	cmd.Env = append(cmd.Env, "GOTOOLCHAIN=local", "GOWORK=off", "GO111MODULE=on", "PWD="+source)
