@@ -91,12 +91,17 @@ func (l *progressLine) Write(b []byte) (int, error) {
 	return l.w.Write(b)
 }
 
-// showProgress is followBuild for a build that keeps what it links.
+// showProgress is followBuild for a build that keeps what it makes.
 func showProgress(o *image.BuildOptions, stderr io.Writer) (end func()) {
+	keepBuild(o)
+	return followBuild(o, stderr)
+}
+
+// keepBuild has a build keep what it makes, if there is a folder for that.
+func keepBuild(o *image.BuildOptions) {
 	if cache, err := doctor.CacheFolder(); err == nil {
 		o.Keep = filepath.Join(cache, "linked")
 	}
-	return followBuild(o, stderr)
 }
 
 // followBuild lets a build say how far it is on stderr, if that is a terminal. end is called

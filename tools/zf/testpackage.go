@@ -295,6 +295,7 @@ func (t *packageTest) prepare(ctx context.Context,
 	if !only {
 		o.Parts = append(t.parts(t.flight.any()), "shares")
 		o.Inet = t.hasSockets()
+		keepBuild(&o)
 	}
 	built := followBuild(&o, t.terminal)
 	b, err := image.Build(ctx, o)

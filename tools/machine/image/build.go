@@ -128,6 +128,7 @@ type BuildOptions struct {
 	missing     []string // packages that the program does not import, but the image needs
 	standard    []string // packages of Go's own that the program's other packages import
 	progress    *progress
+	read        *inputs
 }
 
 // Built describes an image that was written.
@@ -164,17 +165,14 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 	if o.Stderr == nil {
 		o.Stderr = io.Discard
 	}
-	if err := o.checkEnvironment(ctx); err != nil {
-		return nil, err
-	}
-	cleanup, err := o.fetch(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer cleanup()
-	importPath, err := o.check(ctx)
-	if err != nil {
-		return nil, err
+	o.read = o.inputs()
+	importPath, file, fresh := o.read.image()
+	if !fresh {
+		var cleanup func()
+		if importPath, cleanup, err = o.prepare(ctx); err != nil {
+			return nil, err
+		}
+		defer cleanup()
 	}
 	name := DefaultOutput(importPath, o.Package)
 	if o.Test {
@@ -195,9 +193,10 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
 	}
 	defer os.RemoveAll(tmp)
-	file, err := o.makeImage(ctx, tmp)
-	if err != nil {
-		return nil, err
+	if !fresh {
+		if file, err = o.makeImage(ctx, tmp); err != nil {
+			return nil, err
+		}
 	}
 	info, err := Inspect(file)
 	if err != nil {
@@ -220,6 +219,23 @@ func (o *BuildOptions) begin() (end func(), err error) {
 		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
 	}
 	return func() { os.RemoveAll(o.work) }, nil
+}
+
+// prepare finds out all that a build needs to know, and returns the package's import path.
+// cleanup is for after the build.
+func (o *BuildOptions) prepare(ctx context.Context) (importPath string, cleanup func(), err error) {
+	if err := o.checkEnvironment(ctx); err != nil {
+		return "", nil, err
+	}
+	if cleanup, err = o.fetch(ctx); err != nil {
+		return "", nil, err
+	}
+	if importPath, err = o.check(ctx); err != nil {
+		cleanup()
+		return "", nil, err
+	}
+	o.read.toolchain(o)
+	return importPath, cleanup, nil
 }
 
 // makeImage links the program, with the kernel if it has none, and finishes it. tmp is a folder
@@ -250,6 +266,7 @@ func (o *BuildOptions) makeImage(ctx context.Context, tmp string) ([]byte, error
 		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
 	}
 	if image, ok := earlier.finished(file); ok {
+		o.read.keep(earlier, image)
 		return image, nil
 	}
 	image, err := Finish(file, o.Loaders)
@@ -271,6 +288,7 @@ func (o *BuildOptions) makeImage(ctx context.Context, tmp string) ([]byte, error
 	}
 	if len(notes) == 0 { // which are to be read each time
 		earlier.keep(file, image)
+		o.read.keep(earlier, image)
 	}
 	return image, nil
 }
@@ -327,6 +345,9 @@ func (o *BuildOptions) goBuild(ctx context.Context, out string, k *kernel) error
 	args = append(args, o.Flags...)
 	if !o.Test { // of a test, -v is another flag
 		args = append(args, o.progress.flag()...)
+	}
+	if o.Keep != "" && !o.Test && !o.stampsVersion() {
+		args = append(args, "-buildvcs=false")
 	}
 	args = append(args, "-buildmode=exe", "-o", out, "-ldflags="+ldflags)
 	if o.Tags != "" {

@@ -51,6 +51,7 @@ func (o *BuildOptions) check(ctx context.Context) (importPath string, err error)
 		return "", err
 	}
 	o.progress = o.newProgress(pkgs)
+	o.read.packages(pkgs)
 	root, err := o.checkListed(ctx, pkgs)
 	if err != nil {
 		return "", err
@@ -64,7 +65,7 @@ func (o *BuildOptions) check(ctx context.Context) (importPath string, err error)
 	}
 	if !root.Standard {
 		for _, hint := range hints(pkgs) {
-			fmt.Fprintln(o.Stderr, "note:", hint)
+			o.note(hint)
 		}
 	}
 	if o.Test &&
@@ -109,6 +110,7 @@ func (o *BuildOptions) check(ctx context.Context) (importPath string, err error)
 	if o.Parts != nil && makesSockets(pkgs, root) {
 		o.Parts = append(o.Parts[:len(o.Parts):len(o.Parts)], "sockets")
 	}
+	o.read.importPath = root.ImportPath
 	return root.ImportPath, nil
 }
 
@@ -254,6 +256,8 @@ type listed struct {
 	Imports    []string
 	Module     *listedModule
 	Error      *struct{ Err string }
+
+	EmbedFiles, TestEmbedFiles, XTestEmbedFiles []string
 }
 
 // missing reports whether the package is not there, as opposed to one that cannot
@@ -272,7 +276,7 @@ func (p *listed) missing() bool {
 // list returns the package and all it imports, with their errors.
 func (o *BuildOptions) list(ctx context.Context, cgo string) ([]listed, error) {
 	args := []string{"list", "-e", "-deps",
-		"-json=ImportPath,Name,Standard,DepOnly,ForTest,Dir,GoFiles,CgoFiles,SFiles,Imports,Module,Error"}
+		"-json=ImportPath,Name,Standard,DepOnly,ForTest,Dir,GoFiles,CgoFiles,SFiles,EmbedFiles,TestEmbedFiles,XTestEmbedFiles,Imports,Module,Error"}
 	if o.Test {
 		args = append(args, "-test")
 	}

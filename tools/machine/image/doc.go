@@ -38,7 +38,8 @@
 //	tool.go         how it gets there, between the go command and its tools
 //	companion.go    packages that are linked beside it
 //	progress.go     how far it is
-//	keep.go         what is not built again
+//	keep.go         what is not linked again
+//	fresh.go        what is not built again; fresh_linux.go, fresh_other.go: times of files
 //	finish.go       the headers of the loaders, put into the finished file
 //	layout.go       what they rely on
 //	loaders.go      the choice of loaders

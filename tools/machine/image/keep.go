@@ -13,15 +13,19 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
 
 const (
-	// maxKept is how many programs are kept.
-	maxKept = 16
+	// maxKept is how many programs are kept, and maxBytes how large they are in all: a module's tests.
+	maxKept  = 64
+	maxBytes = 512 << 20
 	// abandoned is how old a build is that has died.
 	abandoned = 24 * time.Hour
+	// forgotten is how long it is remembered what a build has read, after the last time that helped.
+	forgotten = 7 * abandoned
 )
 
 // kept is what an earlier build of the same package has left; nil: nothing is to be kept.
@@ -42,17 +46,11 @@ func (o *BuildOptions) take() *kept {
 	if err != nil || os.MkdirAll(o.Keep, 0o755) != nil {
 		return nil
 	}
-	self := ""
-	if exe, err := os.Executable(); err == nil {
-		if fi, err := os.Stat(exe); err == nil {
-			self = fmt.Sprint(exe, fi.Size(), fi.ModTime().UnixNano())
-		}
-	}
 	k := &kept{
 		folder: o.Keep,
 		key: fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join([]string{where, o.Package,
 			fmt.Sprintf("%t %#v", o.Test, o.Parts)}, "\x00"))))[:32],
-		about: fmt.Sprintf("%s\n%v %s %s %t %t\n", self, o.Loaders, o.EntrySymbol, o.KernelPackage,
+		about: fmt.Sprintf("%s\n%v %s %s %t %t\n", self(), o.Loaders, o.EntrySymbol, o.KernelPackage,
 			o.dropSymbols, o.dropDWARF),
 	}
 	k.prune()
@@ -131,27 +129,41 @@ func (k *kept) prune() {
 	if err != nil {
 		return
 	}
-	var oldest string
-	var when time.Time
-	programs := 0
+	type program struct {
+		path string
+		used time.Time
+		size int64
+	}
+	var programs []program
 	for _, e := range entries {
 		fi, err := e.Info()
 		if err != nil {
 			continue
 		}
 		path := filepath.Join(k.folder, e.Name())
-		if strings.HasPrefix(e.Name(), "building-") {
-			if time.Since(fi.ModTime()) > abandoned {
+		building := strings.HasPrefix(e.Name(), "building-")
+		if building || strings.HasPrefix(e.Name(), inputsPrefix) {
+			if old := time.Since(fi.ModTime()); old > forgotten || building && old > abandoned {
 				os.RemoveAll(path)
 			}
 			continue
 		}
-		programs++
-		if e.Name() != k.key && (oldest == "" || fi.ModTime().Before(when)) {
-			oldest, when = path, fi.ModTime()
+		if e.Name() == k.key {
+			continue
 		}
+		p := program{path, fi.ModTime(), 0}
+		for _, name := range []string{"linked", "finished"} {
+			if fi, err := os.Stat(filepath.Join(path, name)); err == nil {
+				p.size += fi.Size()
+			}
+		}
+		programs = append(programs, p)
 	}
-	if programs >= maxKept && oldest != "" {
-		os.RemoveAll(oldest)
+	slices.SortFunc(programs, func(a, b program) int { return b.used.Compare(a.used) })
+	size := int64(0)
+	for i, p := range programs {
+		if size += p.size; i >= maxKept-1 || size > maxBytes {
+			os.RemoveAll(p.path)
+		}
 	}
 }

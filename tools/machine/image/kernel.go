@@ -83,6 +83,7 @@ func (o *BuildOptions) addKernel(ctx context.Context, dir string) (*kernel, erro
 	h := sha256.New()
 	var cfg strings.Builder
 	for _, p := range pkgs {
+		o.read.packages([]listed{p.listed})
 		if p.Export == "" || !needed[p.ImportPath] { // package unsafe; the program's
 			continue
 		}
