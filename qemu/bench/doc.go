@@ -88,6 +88,13 @@
 //	args.*    how many arguments of 125 crashes are in the trace, in percents of all (shown), and of
 //	          those that Delve shows of the full core as they are (delve); how many differ; and how
 //	          many words Go's own traceback has without ? (go)
+//	net.*     testdata/wire, one file, as a server on Zeroframe and on Debian's Linux for clouds, each
+//	          alone in such a machine (one CPU, virtio-net, QEMU's user network), by turns. What
+//	          the client on the host gets done in a second, over what it gets from Linux: HTTP requests
+//	          (by 1, 8 and 64 connections), connections, a byte there and back (pingpong), bytes (send: to
+//	          the machine; receive), datagrams there and back, 8 under way (udp), TLS handshakes.
+//	          first: from QEMU's start to the first answer; idle: RAM for 1,000 connections that do
+//	          nothing; size: the image over Linux's kernel and first files
 //	lines.*   lines of the kernel's packages, without tests; code has a token on it
 //	std.*     totals of qemu/std.txt, if make test-std has made it
 //
@@ -113,6 +120,7 @@
 //	guest.go     measurements that do more with a machine than read what it says
 //	start.go     what the time up to main goes to
 //	commands.go  commands of the host: zf run, full cores, memory by network
+//	network.go   the network beside Linux's
 //	host.go      paint, scan, captures and depots on this machine's processor
 //	callers.go   runtime.Callers beside captures
 //	lines.go     lines of source

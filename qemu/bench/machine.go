@@ -67,6 +67,7 @@ var measurements = map[string]func(b *bench) error{
 	"host":     (*bench).host, "stack": (*bench).watermarks, "depot": (*bench).depots,
 	"probe": (*bench).probes,
 	"chaos": (*bench).chaos, "core": (*bench).core, "dumps": (*bench).dumps, "lines": (*bench).lines,
+	"network": (*bench).network,
 }
 
 // measure takes a section's samples, those of its machines by turns, so that what else the host
