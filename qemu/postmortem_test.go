@@ -143,7 +143,7 @@ func TestDeadProgramCommands(t *testing.T) {
 		{[]string{"goroutines", "-e", core, core}, 2, `core`},
 		{[]string{"print", "-e", elf, core, "list.name", "len(held)"}, 0, `^"n999"\n50\n$`},
 		{[]string{"print", "-e", elf, "-goroutine", "1", core}, 0, `^runtime\.`},
-		{[]string{"print", "-e", elf, core, "nosuch"}, 2, `could not find symbol value for nosuch`},
+		{[]string{"print", "-e", elf, core, "nosuch"}, 2, `no variable here has the name nosuch`},
 		{[]string{"heap", "-e", elf, core}, 0, `(?m)^ +48000 +\d+\.\d% +2000  main\.node$`},
 		{[]string{"heap", "-e", elf, "-held", core}, 0, `(?m)  main\.held$`},
 		{[]string{"heap", "-e", elf, "-svg", svg, core}, 0, `zf heap: wrote `},

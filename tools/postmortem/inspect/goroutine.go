@@ -85,6 +85,34 @@ func (p *Program) Goroutines() (all []*Goroutine, err error) {
 	return all, nil
 }
 
+// Goroutine returns one that lives, by its number. Host.
+func (p *Program) Goroutine(id int64) (g *Goroutine, err error) {
+	defer guard(&err)
+	of, err := p.find(id)
+	if err != nil {
+		return nil, err
+	}
+	return p.goroutine(of, p.details()), nil
+}
+
+// Current returns the number of the goroutine that the thread ran that ended the program, 0 if it
+// ran none. Host.
+func (p *Program) Current() int64 {
+	if g := p.target.SelectedGoroutine(); g != nil {
+		return g.ID
+	}
+	return 0
+}
+
+// find returns Delve's goroutine of a number.
+func (p *Program) find(id int64) (*proc.G, error) {
+	g, err := proc.FindGoroutine(p.target, id)
+	if err != nil || g == nil {
+		return nil, fmt.Errorf("no goroutine %d; zf goroutines lists them", id)
+	}
+	return g, nil
+}
+
 // goroutine reads one. A panic of Delve's in its stack costs no other goroutine.
 func (p *Program) goroutine(g *proc.G, more map[int64]detail) (out *Goroutine) {
 	out = &Goroutine{ID: g.ID, State: stateWord(g.Status), Since: g.WaitSince}

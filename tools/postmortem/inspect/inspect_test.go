@@ -223,6 +223,20 @@ func TestEval(t *testing.T) {
 			t.Errorf("%s = %s", bad, v.String())
 		}
 	}
+	for bad, want := range map[string]string{
+		"lst": "no variable here has the name lst", "len(lst)": "no variable here has the name lst", "list.nexd": "which has no field nexd, only name, next",
+		"list.nexd.name": "main.list is of type *main.node, which has no field nexd", "list.next.next.nam": "main.list.next.next is of type *main.node, which has no field nam",
+		"main.lst": "package main has no variable or type lst", "strngs.x": "no package with variables, has the name strngs", "fn()": "calls no functions",
+		"m.x": "which has no fields", "*(*main.nod)(1)": "package main has no variable or type nod",
+	} {
+		_, err := p.Eval(bad, Place{}, DefaultLimits)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %s", bad, err, want)
+		}
+		if wrong := (*NoName)(nil); strings.HasSuffix(want, "lst") && (!errors.As(err, &wrong) || !slices.Contains(wrong.Known, "list")) {
+			t.Errorf("%s: list is not among %v", bad, wrong)
+		}
+	}
 	all, err := p.Goroutines()
 	if err != nil {
 		t.Fatal(err)

@@ -25,6 +25,8 @@ type Program struct {
 	core    *segments
 	reasons []string // runtime.waitReasonStrings
 	known   bool     // the core has the file's build ID
+
+	packageNames []string // of package variables, when they have been asked for
 }
 
 // Open opens a core file and the ELF file that was running. A core of another build, one cut

@@ -66,15 +66,30 @@ func (p *Program) Eval(expr string, at Place, l Limits) (v Value, err error) {
 		if away(err) {
 			return Value{Name: expr, Why: OptimizedAway}, nil
 		}
-		if strings.Contains(err.Error(), "could not find symbol value") {
-			return v, fmt.Errorf(
-				"%s: %w: the program has none, or the linker left it out since nothing uses it", expr, err)
-		}
-		return v, fmt.Errorf("%s: %w", expr, err)
+		return v, p.meaningless(expr, scope, at, err)
 	}
 	v = value(found)
 	v.Name = expr
 	return v, nil
+}
+
+// meaningless says of an error of Delve's what is wrong with an expression.
+func (p *Program) meaningless(expr string, scope *proc.EvalScope, at Place, err error) error {
+	if wrong := p.noName(expr, scope, at.Goroutine == 0); wrong != nil {
+		return fmt.Errorf("%s: %w", expr, wrong)
+	}
+	for theirs, ours := range delvesWords {
+		if strings.Contains(err.Error(), theirs) {
+			return fmt.Errorf("%s: %s", expr, ours)
+		}
+	}
+	return fmt.Errorf("%s: %w", expr, err)
+}
+
+// delvesWords are errors that tell how Delve's own commands are used.
+var delvesWords = map[string]string{
+	"function calls not allowed": "a dead program calls no functions",
+	"no type entry found":        "the program has no such type, or nothing uses it",
 }
 
 // Variables returns the arguments of a frame's function, then its local variables that are in
@@ -116,9 +131,9 @@ func (p *Program) scope(at Place) (*proc.EvalScope, error) {
 	if at.Goroutine == 0 {
 		return &proc.EvalScope{Mem: p.target.Memory(), BinInfo: p.target.BinInfo()}, nil
 	}
-	g, err := proc.FindGoroutine(p.target, at.Goroutine)
-	if err != nil || g == nil {
-		return nil, fmt.Errorf("no goroutine %d; zf goroutines lists them", at.Goroutine)
+	g, err := p.find(at.Goroutine)
+	if err != nil {
+		return nil, err
 	}
 	frames, err := Stack(p.target, g, at.Frame+1)
 	if at.Frame >= len(frames) {
