@@ -118,7 +118,7 @@ func TestObserve(t *testing.T) {
 		out, err := exec.Command(zfCommand(t), "goroutines", "-e", elf, core).Output()
 		// The first byte of "panic: " is sent by main.die's panic, and the program's only other goroutine
 		// has not begun.
-		for _, want := range []string{"goroutine 1 [", "\nmain.die(...)\n", "main.main.gowrap1(...)"} {
+		for _, want := range []string{"goroutine 1 [", " main.die(...)\n", "main.main.gowrap1(...)"} {
 			if !strings.Contains(string(out), want) {
 				t.Errorf("%q is not in\n%s%v", want, out, err)
 			}

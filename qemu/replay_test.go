@@ -344,7 +344,7 @@ func TestReplayUntil(t *testing.T) {
 	if _, stderr, status := replayed(t, path, "-q", "-core", core); status != 0 || !strings.Contains(stderr, "the same as recorded") {
 		t.Fatalf("-core: status %d, says\n%s", status, stderr)
 	}
-	if b, err := exec.Command(zfCommand(t), "goroutines", "-e", core+".elf", core).CombinedOutput(); err != nil || !strings.Contains(string(b), "goroutine 1 [running]:\nruntime.exit(") {
+	if b, err := exec.Command(zfCommand(t), "goroutines", "-e", core+".elf", core).CombinedOutput(); err != nil || !strings.Contains(string(b), "goroutine 1 [running]:\n#0 runtime.exit(") {
 		t.Errorf("zf goroutines of the core: %v\n%s", err, b)
 	}
 	for _, until := range []string{"1h", "99999999999", "x", "end+1"} {

@@ -62,7 +62,8 @@ func (c *fullCore) write(from memory.Source) error {
 	case stripped:
 		c.say("look at it with: gdb %s %s; Delve needs debug information", c.elf, c.path)
 	default:
-		c.say("look at it with: dlv core %s %s, or gdb %[1]s %[2]s", c.elf, c.path)
+		c.say("look at it with: zf goroutines %s; zf print, heap, waits, dlv and gdb take it, too",
+			askedBy(c.path, c.elf))
 		c.sayWaits(info.Reason)
 	}
 	return nil
@@ -162,21 +163,36 @@ func (c *fullCore) ofFile(path string) error {
 var errNoDeath = errors.New(
 	"no core: the machine has ended by itself, without a death that left it there")
 
-// keepCore has the core of a machine made when that dies. An image that was built for this run
-// alone is kept beside it: without it a core says nothing.
-func (m *machine) keepCore(sym *symbol.File) {
-	m.cored = errNoDeath
-	m.qemu.Died = func(vm *qemu.VM) {
-		elf := m.coreELF
-		if m.built {
-			elf = m.core + ".elf"
-			if m.cored = copyFile(elf, m.coreELF); m.cored != nil {
-				return
-			}
-		}
-		c := &fullCore{streams: m.streams, path: m.core, elf: elf, sym: sym, force: m.force}
-		m.cored = c.ofVM(vm)
+// keepCore makes the core of a machine that has died, if it is wanted. An image that was built for
+// this run alone is kept beside it: without it a core says nothing.
+func (m *machine) keepCore(vm *qemu.VM, sym *symbol.File) {
+	if m.core == "" {
+		return
 	}
+	elf := m.elfOfCore()
+	if m.built {
+		if m.cored = copyFile(elf, m.coreELF); m.cored != nil {
+			return
+		}
+	}
+	c := &fullCore{streams: m.streams, path: m.core, elf: elf, sym: sym, force: m.force}
+	m.cored = c.ofVM(vm)
+}
+
+// elfOfCore is the image that the core is of.
+func (m *machine) elfOfCore() string {
+	if m.built {
+		return m.core + ".elf"
+	}
+	return m.coreELF
+}
+
+// askedBy is a core as the commands take it.
+func askedBy(path, elf string) string {
+	if found := besideCore(path); found != "" && samePath(found, elf) {
+		return path
+	}
+	return "-e " + elf + " " + path
 }
 
 // copyFile copies a file.

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/format/input"
 	"github.com/zeroframe/zeroframe/tools/format/trace"
@@ -21,14 +23,17 @@ type dead struct {
 	force bool   // they may be of different builds
 }
 
-const elfUsage = "the `ELF` file that was running"
+const (
+	elfUsage  = "the `ELF` file that was running"
+	deadUsage = elfUsage + " (default: CORE.elf beside CORE, or\nhello.elf of hello.core)"
+)
 
 var errNoELF = errors.New("-e ELF is missing: name the image that was running")
 
 // parse reads the flags, -e and -force with them, and the name of one file, which may stand
 // before flags; what says what that is. forced is the help of -force.
 func (d *dead) parse(c *call, what, forced string, all []option) error {
-	inputs, err := c.parseMixed(append(all, option{&d.elf, "e", elfUsage},
+	inputs, err := c.parseMixed(append(all, option{&d.elf, "e", deadUsage},
 		option{&d.force, "force", forced}))
 	if err != nil {
 		return err
@@ -39,13 +44,42 @@ func (d *dead) parse(c *call, what, forced string, all []option) error {
 // of takes the one file that is named.
 func (d *dead) of(c *call, what string, inputs []string) error {
 	switch {
-	case d.elf == "":
-		return c.wrong("%w", errNoELF)
 	case len(inputs) != 1:
 		return c.wrong("want one %s, have %d", what, len(inputs))
 	}
 	d.path = inputs[0]
+	return d.findELF(c, what)
+}
+
+// findELF takes the ELF file that zf run -core has left beside a core, unless one is named.
+func (d *dead) findELF(c *call, what string) error {
+	if d.elf != "" {
+		return nil
+	}
+	if _, err := os.Stat(d.path); err != nil && d.path != "-" {
+		return err
+	}
+	switch isCore := inspect.IsCore(d.path); {
+	case !isCore && what == "core":
+		return fmt.Errorf("%s: %w; zf run -core FILE makes one", d.path, inspect.ErrNotCore)
+	case !isCore:
+		return c.wrong("%w", errNoELF)
+	}
+	if d.elf = besideCore(d.path); d.elf == "" {
+		return c.wrong("%w, since there is no %s.elf", errNoELF, d.path)
+	}
 	return nil
+}
+
+// besideCore returns the ELF file beside a core whose name is made of the core's, "" if there is
+// none.
+func besideCore(core string) string {
+	for _, path := range []string{core + ".elf", strings.TrimSuffix(core, ".core") + ".elf"} {
+		if fi, err := os.Stat(path); err == nil && fi.Mode().IsRegular() {
+			return path
+		}
+	}
+	return ""
 }
 
 // open opens the core, and says if nothing proves that it is of the ELF file.

@@ -196,7 +196,11 @@ func (f *gdbFlags) parse(c *call) error {
 	if _, _, err := net.SplitHostPort(f.listen); f.listen != "" && err != nil {
 		return fmt.Errorf("-listen %s is no address; want one such as 127.0.0.1:1234", f.listen)
 	}
-	switch isCore := inspect.IsCore(f.target); {
+	isCore := inspect.IsCore(f.target)
+	if isCore && f.elf == "" {
+		f.elf = besideCore(f.target)
+	}
+	switch {
 	case isCore && f.elf == "":
 		return fmt.Errorf("%s is a core file: give -e ELF, the image that was running, too", f.target)
 	case isCore:

@@ -20,7 +20,7 @@ const goroutinesText = `Goroutines lists the goroutines of a program that has di
 number, state, why each waits, labels of package pprof, who created it. Those
 that stand at the same place are a group.
 
-  zf goroutines -e hello.elf hello.core
+  zf goroutines hello.core
   zf goroutines -e hello.elf -blocked serial.log
 
 CORE is a full core file: of zf run -core, or of an ordinary Linux program, by
@@ -30,6 +30,7 @@ traces, whose goroutine is added. - is standard input, and a log.
 
 As in Go's own traceback the runtime's functions are left out of a stack, unless
 the goroutine is the runtime's. -t shows every frame, each goroutine by itself.
+The numbers of a core's frames are those for zf print -frame.
 
 "since" is the time of the machine's clock at which the garbage collector has
 first met the goroutine waiting; most have not waited for so long.
@@ -96,6 +97,7 @@ func (f *goroutinesFlags) read(ctx context.Context,
 		return all, nil, err
 	}
 	defer p.Close()
+	f.view.Numbers = true // for zf print
 	all, err := p.Goroutines()
 	if err != nil {
 		return nil, nil, err

@@ -14,10 +14,10 @@ import (
 const heapText = `Heap says what is in the heap of a program that has died, from its full core
 file: bytes and objects of each type, the most first.
 
-  zf heap -e hello.elf hello.core
-  zf heap -e hello.elf -held hello.core             who holds the most
-  zf heap -e hello.elf -object 0xc000012340 hello.core
-  zf heap -e hello.elf -svg heap.svg hello.core     a flame graph
+  zf heap hello.core
+  zf heap -held hello.core               who holds the most
+  zf heap -object 0xc000012340 hello.core
+  zf heap -svg heap.svg hello.core       a flame graph
 
 What a root or an object holds is what would be free without it. -object shows
 the way from a root to an object, and all that point to it. Objects that nothing

@@ -176,8 +176,9 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File) int {
 	}
 	ctx, con.interrupt = context.WithCancel(ctx)
 	defer con.interrupt()
-	if m.core != "" {
-		m.keepCore(sym)
+	m.cored = errNoDeath
+	m.qemu.Died = func(vm *qemu.VM) {
+		m.keepCore(vm, sym)
 	}
 	m.qemu.Stdin, m.qemu.Stdout = con, noticing{out.text, con.listens}
 	recording, err := m.startRecord(ctx, sym, cooked)

@@ -10,9 +10,9 @@ const printText = `Print shows variables of a program that has died, from its co
 variables, and with -goroutine and -frame the variables of a function call. An
 expression has Go's syntax, but calls nothing.
 
-  zf print -e hello.elf hello.core main.config 'm["k"]' 's[3:7]' 'len(c)'
-  zf print -e hello.elf -goroutine 18 -frame 2 hello.core p.next.name
-  zf print -e hello.elf hello.core '*(*main.T)(0xc000012345)'
+  zf print hello.core main.config 'm["k"]' 's[3:7]' 'len(c)'
+  zf print -goroutine 18 -frame 2 hello.core p.next.name
+  zf print hello.core '*(*main.T)(0xc000012345)'
 
 With a frame and no expression its arguments and local variables are listed.
 Frames count from 0, the innermost; zf goroutines -t lists them all, and inlined
@@ -29,7 +29,7 @@ func runPrint(c *call) error {
 	var json bool
 	limits := inspect.DefaultLimits
 	if err := c.parse([]option{
-		{&d.elf, "e", elfUsage},
+		{&d.elf, "e", deadUsage},
 		{&at.Goroutine, "goroutine", "evaluate in a frame of goroutine `N`"},
 		{&at.Frame, "frame", "the frame `M`, from 0, the innermost"},
 		{&limits.Elements, "n", "show `N` elements of a slice, an array or a map"},
@@ -41,8 +41,6 @@ func runPrint(c *call) error {
 		return err
 	}
 	switch {
-	case d.elf == "":
-		return c.wrong("%w", errNoELF)
 	case c.NArg() == 0:
 		return c.wrong("want a core file")
 	case c.NArg() == 1 && at.Goroutine == 0:
@@ -55,6 +53,9 @@ func runPrint(c *call) error {
 		return c.wrong("-n, -bytes and -depth are 0 or more")
 	}
 	d.path = c.Arg(0)
+	if err := d.findELF(c, "core"); err != nil {
+		return err
+	}
 	p, err := d.open(&c.streams)
 	if err != nil {
 		return err

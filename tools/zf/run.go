@@ -283,6 +283,8 @@ func (f *runFlags) image(ctx context.Context, c *call) (path string, info *image
 	case err == nil && fi.IsDir() && first != "." && first != ".." && !filepath.IsAbs(f.target):
 		// It may be meant all the same: the module can have a package of that path.
 		f.build.Folder = "./" + filepath.ToSlash(f.target)
+	case errors.Is(err, fs.ErrNotExist) && filepath.Ext(f.target) == ".core":
+		return "", nil, err
 	case errors.Is(err, fs.ErrNotExist) && filepath.Ext(f.target) == ".elf":
 		return "", nil, fmt.Errorf("there is no file %s; make it with `zf build -o %[1]s PKG`", f.target)
 	}

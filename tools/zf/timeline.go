@@ -20,7 +20,7 @@ faults, interrupts, switches of threads, waits for the kernel lock. Open FILE at
 https://ui.perfetto.dev, which sends it nowhere, or in chrome://tracing.
 
   zf trace -e hello.elf -o hello.json serial.log
-  zf trace -e hello.elf -o hello.json hello.core
+  zf trace -o hello.json hello.core
 
 Of a log these are the events that the traces carry: those of the CPU that died,
 as many as the kernel's option last=N says. A full core (zf run -core) has the
@@ -29,7 +29,7 @@ latest 128 of each CPU. Of several traces in a log, one stands behind the other.
 With -flight it is what the program's own flight recorder (runtime/trace) has:
 Go's trace of its goroutines up to the death. That needs a full core.
 
-  zf trace -flight -e hello.elf -o hello.trace hello.core`
+  zf trace -flight -o hello.trace hello.core`
 
 func runTrace(c *call) error {
 	var d dead

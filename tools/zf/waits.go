@@ -16,9 +16,9 @@ that wait for each other's locks, channels that nobody serves, loops that wait
 for a variable. CORE is a core of the whole program: of zf run -core, or one
 that Linux, gcore or Delve has written. ELF is the program.
 
-  zf waits -e hello.elf hello.core
-  zf waits -e hello.elf -all hello.core       what each goroutine waits for
-  zf waits -e hello.elf -svg w.svg hello.core  a picture
+  zf waits hello.core
+  zf waits -all hello.core         what each goroutine waits for
+  zf waits -svg w.svg hello.core   a picture
 
 Only what is certain is named. While a goroutine can run, or waits for input, a
 timer or a system call, it may serve any channel, and those alone are named who

@@ -19,6 +19,7 @@ import (
 type View struct {
 	All     bool // every frame, the runtime's too, and no groups
 	Columns bool // the columns of a Windows debugger's k
+	Numbers bool // before each frame, for [Place]
 }
 
 // maxNumbers is how many numbers of a group are in its line.
@@ -46,6 +47,14 @@ func Write(w io.Writer, all []*Goroutine, v View) error {
 		fmt.Fprintf(&b, " in %d groups", len(groups))
 	}
 	b.WriteByte('\n')
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Write shows one goroutine by itself. Host.
+func (g *Goroutine) Write(w io.Writer, v View) error {
+	var b strings.Builder
+	(&group{[]int64{g.ID}, g}).write(&b, v)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -148,12 +157,12 @@ func (g *group) write(b *strings.Builder, v View) {
 	for i := range one.Frames {
 		f := &one.Frames[i]
 		if v.All || one.System || !hidden(f) {
-			f.write(b, v)
+			f.write(b, i, v)
 			shown++
 		}
 	}
 	if shown == 0 && len(one.Frames) > 0 {
-		one.Frames[0].write(b, v)
+		one.Frames[0].write(b, 0, v)
 	}
 	if one.Error != "" {
 		fmt.Fprintf(b, "  the stack cannot be read further: %s\n", terminal.Clean(one.Error))
@@ -168,7 +177,7 @@ func (g *group) write(b *strings.Builder, v View) {
 	b.WriteByte('\n')
 }
 
-func (f *Frame) write(b *strings.Builder, v View) {
+func (f *Frame) write(b *strings.Builder, number int, v View) {
 	name := f.Function
 	if name == "" {
 		name = fmt.Sprintf("%#x", uint64(f.Address))
@@ -180,6 +189,9 @@ func (f *Frame) write(b *strings.Builder, v View) {
 	case v.Columns:
 		fmt.Fprintf(b, "%016x %016x %s+%#x\n", uint64(f.FP), uint64(f.Return), name, f.Offset)
 	default:
+		if v.Numbers {
+			fmt.Fprintf(b, "#%d ", number)
+		}
 		args := "(...)"
 		if f.argued != "" {
 			name, args = terminal.Clean(f.argued), ""
