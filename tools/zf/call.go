@@ -42,6 +42,7 @@ type call struct {
 	given  []string        // the arguments
 	theirs string          // heads the flags of the go command in the help; "": there are none
 	ctx    context.Context // ends with what the caller does
+	asks   *dead           // of a command at a prompt: the program that it is about
 	// interrupts is what interruptible has returned; nil: it was not called.
 	interrupts context.Context
 	deaf       func() // ends that signals reach this call

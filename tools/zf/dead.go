@@ -21,6 +21,8 @@ type dead struct {
 	elf   string // its ELF file
 	path  string // its core, or its log
 	force bool   // they may be of different builds
+
+	program *inspect.Program // of a prompt, which opens and closes it
 }
 
 const (
@@ -44,6 +46,11 @@ func (d *dead) parse(c *call, what, forced string, all []option) error {
 // of takes the one file that is named.
 func (d *dead) of(c *call, what string, inputs []string) error {
 	switch {
+	case c.asks != nil && len(inputs) == 0 && d.elf == "":
+		*d = *c.asks
+		return nil
+	case c.asks != nil:
+		return fmt.Errorf("at the prompt it is about %s, no other file", c.asks.path)
 	case len(inputs) != 1:
 		return c.wrong("want one %s, have %d", what, len(inputs))
 	}
@@ -84,11 +91,21 @@ func besideCore(core string) string {
 
 // open opens the core, and says if nothing proves that it is of the ELF file.
 func (d *dead) open(s *streams) (*inspect.Program, error) {
+	if d.program != nil {
+		return d.program, nil
+	}
 	p, err := inspect.Open(d.path, d.elf, d.force)
 	if err == nil && !d.force && !p.BuildKnown() {
 		s.say("the core does not say of which build it is; %s is taken for it", d.elf)
 	}
 	return p, err
+}
+
+// close closes what open has opened.
+func (d *dead) close(p *inspect.Program) {
+	if d.program == nil {
+		p.Close()
+	}
 }
 
 // isLog reports whether a file may be a log, since open has failed so.

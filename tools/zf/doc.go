@@ -78,6 +78,8 @@
 //	dead.go           what the commands on a dead program share
 //	goroutines.go     zf goroutines
 //	print.go          zf print
+//	prompt.go         its prompt
+//	promptline.go     the lines of it: typed, or of a script
 //	heap.go           zf heap
 //	waits.go          zf waits, and what zf run, goroutines and report say of waits
 //	lists.go          the same of a stream that has a list of all goroutines

@@ -96,7 +96,7 @@ func (f *goroutinesFlags) read(ctx context.Context,
 		all, err := f.ofLog(ctx, s)
 		return all, nil, err
 	}
-	defer p.Close()
+	defer f.close(p)
 	f.view.Numbers = true // for zf print
 	all, err := p.Goroutines()
 	if err != nil {

@@ -58,7 +58,7 @@ func runHeap(c *call) error {
 	if err != nil {
 		return err
 	}
-	defer p.Close()
+	defer d.close(p)
 	h, err := heap.Open(p, d.elf)
 	if err != nil {
 		return err

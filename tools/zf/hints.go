@@ -61,6 +61,9 @@ func ofTemporary(err error) bool {
 func meant(word, prefix string, known []string) string {
 	best, least := "", 3
 	for _, k := range known {
+		if max(len(k), len(word))-min(len(k), len(word)) >= least {
+			continue // the word may be as long as a line of a script
+		}
 		if d := distance(word, k); d < least && d < len(k) && d < len(word) {
 			best, least = k, d
 		}

@@ -3,6 +3,12 @@ package main
 // `zf print`: variables of a program that has died.
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/zeroframe/zeroframe/tools/format/source"
 	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
 )
 
@@ -15,19 +21,36 @@ expression has Go's syntax, but calls nothing.
   zf print hello.core '*(*main.T)(0xc000012345)'
 
 With a frame and no expression its arguments and local variables are listed.
-Frames count from 0, the innermost; zf goroutines -t lists them all, and inlined
+With the core alone there is a prompt, for many questions to one core: help
+lists them, and TAB completes commands, variables and fields. From a file or a
+pipe on standard input it takes the same commands, one a line, # begins a
+comment, and a line that fails is said and does not end the others:
+
+  zf print hello.core
+  zf print hello.core < questions
+
+Frames count from 0, the innermost; zf goroutines has their numbers, and inlined
 calls are frames of their own. Without a goroutine, a name without a package is
 one of package main.
 
 A variable that the compiler keeps nowhere at that instruction is
 <optimized away>; no value is guessed. The exit status is 2 if an expression has
-no meaning.`
+no meaning, or a line of standard input fails.`
+
+// values is how the values of a dead program are shown.
+type values struct {
+	stdout  io.Writer
+	program *inspect.Program
+	limits  inspect.Limits
+	json    bool
+}
 
 func runPrint(c *call) error {
 	var d dead
 	var at inspect.Place
-	var json bool
-	limits := inspect.DefaultLimits
+	var sources []source.Remap
+	show := values{stdout: c.stdout, limits: inspect.DefaultLimits}
+	limits := &show.limits
 	if err := c.parse([]option{
 		{&d.elf, "e", deadUsage},
 		{&at.Goroutine, "goroutine", "evaluate in a frame of goroutine `N`"},
@@ -35,7 +58,9 @@ func runPrint(c *call) error {
 		{&limits.Elements, "n", "show `N` elements of a slice, an array or a map"},
 		{&limits.Bytes, "bytes", "show `N` bytes of a string"},
 		{&limits.Depth, "depth", "show what is `N` pointers or structs deep"},
-		{&json, "json", "write JSON, one object a line: name, type, value (null if unknown), why"},
+		{&show.json, "json", "write JSON, one object a line: name, type, value (null if unknown), why"},
+		{remapping(&sources), "source",
+			"of the prompt: look for sources named under OLD under NEW: `OLD=NEW`;\nmay be given many times"},
 		{&d.force, "force", "take a core of another build, too"},
 	}); err != nil {
 		return err
@@ -43,8 +68,6 @@ func runPrint(c *call) error {
 	switch {
 	case c.NArg() == 0:
 		return c.wrong("want a core file")
-	case c.NArg() == 1 && at.Goroutine == 0:
-		return c.wrong("want an expression behind the core, or -goroutine N for its variables")
 	case at.Goroutine < 0 || at.Frame < 0:
 		return c.wrong("goroutines count from 1, frames from 0")
 	case at.Goroutine == 0 && at.Frame != 0:
@@ -61,37 +84,56 @@ func runPrint(c *call) error {
 		return err
 	}
 	defer p.Close()
-	if c.NArg() == 1 {
-		return printAll(c, p, at, limits, json)
+	show.program = p
+	switch {
+	case c.NArg() == 1 && at.Goroutine == 0:
+		return newPrompt(c, &show, d, source.New("", sources)).run()
+	case c.NArg() == 1:
+		return show.frame(at, func(*inspect.Value) bool { return true })
 	}
 	for _, e := range c.Args()[1:] {
-		v, everr := p.Eval(e, at, limits)
-		if everr == nil && json {
-			everr = inspect.WriteValues(c.stdout, []inspect.Value{v})
-		} else if everr == nil {
-			everr = v.Write(c.stdout)
-		}
-		if everr != nil {
-			c.fail(everr)
+		if everr := show.one(e, at); everr != nil {
+			c.fail(nearName(everr))
 			err = status(exitUsage)
 		}
 	}
 	return err
 }
 
-// printAll lists the variables of a frame.
-func printAll(c *call, p *inspect.Program, at inspect.Place, limits inspect.Limits,
-	json bool) error {
-	all, err := p.Variables(at, limits)
+// one shows the value of an expression.
+func (s *values) one(expr string, at inspect.Place) error {
+	v, err := s.program.Eval(expr, at, s.limits)
+	switch {
+	case err != nil:
+		return err
+	case s.json:
+		return inspect.WriteValues(s.stdout, []inspect.Value{v})
+	}
+	return v.Write(s.stdout)
+}
+
+// frame lists those variables of a frame that are wanted.
+func (s *values) frame(at inspect.Place, want func(*inspect.Value) bool) error {
+	all, err := s.program.Variables(at, s.limits)
 	if err != nil {
 		return err
 	}
-	if json {
-		return inspect.WriteValues(c.stdout, all)
+	all = slices.DeleteFunc(all, func(v inspect.Value) bool { return !want(&v) })
+	if s.json {
+		return inspect.WriteValues(s.stdout, all)
 	}
-	where, err := p.Where(at)
+	where, err := s.program.Where(at)
 	if err != nil {
 		return err
 	}
-	return inspect.WriteVariables(c.stdout, where, all)
+	return inspect.WriteVariables(s.stdout, where, all)
+}
+
+// nearName adds to the error of a name that means nothing one that is nearly the same. more are
+// words that may have been meant, too.
+func nearName(err error, more ...string) error {
+	if wrong := (*inspect.NoName)(nil); errors.As(err, &wrong) {
+		return fmt.Errorf("%w%s", err, meant(wrong.Name, "", append(wrong.Known, more...)))
+	}
+	return err
 }

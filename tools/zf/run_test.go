@@ -85,6 +85,12 @@ func (b *buffer) Write(p []byte) (int, error) {
 // until waits until the text is there.
 func (b *buffer) until(t *testing.T, want string) {
 	t.Helper()
+	b.behind(t, 0, want)
+}
+
+// behind waits until the text is there behind the first from bytes, and returns where it ends.
+func (b *buffer) behind(t *testing.T, from int, want string) (end int) {
+	t.Helper()
 	hangs := time.After(patience)
 	for {
 		b.mu.Lock()
@@ -94,13 +100,13 @@ func (b *buffer) until(t *testing.T, want string) {
 		}
 		grown := b.grown
 		b.mu.Unlock()
-		if strings.Contains(got, want) {
-			return
+		if i := strings.Index(got[from:], want); i >= 0 {
+			return from + i + len(want)
 		}
 		select {
 		case <-grown:
 		case <-hangs:
-			t.Fatalf("output = %q; want %q in it", got, want)
+			t.Fatalf("output = %q; want %q in it", got[from:], want)
 		}
 	}
 }

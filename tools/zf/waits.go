@@ -42,7 +42,12 @@ func runWaits(c *call) error {
 	}); err != nil {
 		return err
 	}
-	g, err := waitsOf(d.elf, d.path, d.force, opt)
+	p, err := d.open(&c.streams)
+	if err != nil {
+		return err
+	}
+	defer d.close(p)
+	g, err := waitsIn(p, d.elf, opt)
 	switch {
 	case err != nil:
 	case json:
