@@ -111,7 +111,8 @@ func (c *Cause) Steps() (steps []Hop) {
 // culprit is the device that has written the value, or the program's own place that has made the
 // value what it was, outside the place of the death: what has computed it, read it from outside or
 // written a constant to memory; of a value that was only copied on from there, the write that has
-// brought it to memory first, or the callee that has returned it as a constant. If there is none,
+// brought it to memory first, or the goroutine that has sent it out of its own frame, or the callee
+// that has returned it as a constant. If there is none,
 // it is where the value began, and made is false. Where one call of a function has computed the
 // value and written it to memory itself, the write is named: until then the word was what it had
 // been. nil if that cannot be told.
@@ -126,6 +127,9 @@ func (s *Story) culprit(c *Cause) (h *Hop, made bool) {
 		if made && k.Own && k.Goroutine == h.Goroutine && k.How != "constant" {
 			high = max(high, k.sp)
 		}
+		// A channel hands over what is in a sender's frame: who receives has copied it, no more.
+		sent := made && k.How == "copied" && h.How == "copied" && k.Goroutine != 0 && h.Goroutine != 0 &&
+			k.Goroutine != h.Goroutine
 		switch here := k.Function == s.At.Function && k.Line == s.At.Line; {
 		case !k.Own || k.How == "unknown" || made && here:
 		case made && k.How == "constant" && k.Value != 0 && s.Death == badType:
@@ -136,7 +140,7 @@ func (s *Story) culprit(c *Cause) (h *Hop, made bool) {
 			}
 		case passed && !here && k.How == "constant":
 			return k, true // an argument that is off
-		case !here && (k.Store || k.How == "computed" && !k.turned || made && k.How == "input"):
+		case !here && (k.Store || sent || k.How == "computed" && !k.turned || made && k.How == "input"):
 			if made && h.wroteItself(k) {
 				return h, true
 			}

@@ -59,6 +59,12 @@ func TestBlame(t *testing.T) {
 		{made(copy, Hop{Line: 21, How: "constant", sp: 0x1080}), 20},
 		{made(copy, Hop{Line: 22, How: "copied", sp: 0xf00}, Hop{Line: 21, How: "constant", Store: true, sp: 0x1080}), 21},
 		{made(copy, copy, Hop{Line: 21, How: "computed", sp: 0x1080}), 21},
+		// One goroutine has received what another one had in its frame, and had got from memory.
+		{made(Hop{Line: 20, How: "copied", Store: true, By: "runtime.memmove", Goroutine: 1, sp: 0x1000},
+			Hop{Line: 22, How: "copied", Goroutine: 7, sp: 0x9000},
+			Hop{Line: 21, How: "constant", Goroutine: 7, sp: 0x9000}), 22},
+		{made(Hop{Line: 20, How: "copied", Store: true, Goroutine: 1}, Hop{Line: 22, How: "copied", Goroutine: 7},
+			Hop{Line: 25, How: "constant", Goroutine: 1, Store: true}), 25},
 		// What a system call has read is made there, whoever has written it.
 		{made(Hop{Line: 23, How: "copied", Store: true, outside: true}, Hop{Line: 21, How: "constant", Store: true}), 23},
 		{made(copy, Hop{Line: 21, How: "input"}), 21},
