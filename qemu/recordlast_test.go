@@ -135,7 +135,7 @@ func TestRecordLast(t *testing.T) {
 	} {
 		why := exec.Command(zfCommand(t), append(append([]string{"why"}, strings.Fields(tt.args)...), l.path)...)
 		b, err := why.CombinedOutput()
-		if why.ProcessState.ExitCode() != tt.status || !regexp.MustCompile(tt.says).Match(b) || !bytes.Contains(b, []byte("note: the recording begins at instruction "+begins[1])) {
+		if why.ProcessState.ExitCode() != tt.status || !regexp.MustCompile(tt.says).MatchString(unwrapped(b)) || !bytes.Contains(b, []byte("note: the recording begins at instruction "+begins[1])) {
 			t.Errorf("zf why %s: %v\n%s\nwant %s", tt.args, err, b, tt.says)
 		}
 	}

@@ -146,9 +146,7 @@ func (f *whyFlags) answer(ctx context.Context, w *why.Why, c *call) error {
 	case f.json:
 		writeJSON(c.stdout, found)
 	default:
-		for _, line := range lines { // with names out of the image
-			fmt.Fprintln(c.stdout, printable(line))
-		}
+		writeWrapped(c.stdout, lines)
 	}
 	switch {
 	case err == nil && found != nil && !untold:

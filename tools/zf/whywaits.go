@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 
 	"github.com/zeroframe/zeroframe/tools/postmortem/core"
@@ -154,9 +153,7 @@ func (f *whyFlags) answerWaits(ctx context.Context, w *why.Why, e *whyEnd, c *ca
 		writeJSON(c.stdout, all)
 	} else {
 		for i := range all {
-			for _, line := range all[i].lines(f.goroutine != 0 && err == nil) {
-				io.WriteString(c.stdout, printable(line)+"\n")
-			}
+			writeWrapped(c.stdout, all[i].lines(f.goroutine != 0 && err == nil))
 		}
 	}
 	switch {
