@@ -12,7 +12,7 @@ import (
 // missed.
 func TestWhyErrors(t *testing.T) {
 	t.Parallel()
-	whyAll(t, "culprits4", 26, nil)
+	whyAll(t, "culprits4", 27, nil)
 }
 
 // TestWhySays: zf why in words: of what nobody has written it says so, and of what cannot be told,
@@ -26,6 +26,7 @@ func TestWhySays(t *testing.T) {
 	}{
 		{"unwritten", nil, "never written since it was made by main.newJob (lookups.go:"},
 		{"never", nil, `never written: the key "never" is looked up by main.(*store).find (lookups.go:`},
+		{"over", nil, "one of: main.over (main.go:"},
 		{"hoard", []string{"-m", "64"}, "cannot be told: who has too much of it"},
 		{"wrapped", nil, `the error *fmt.wrapError "listen: open: port -20", in it *fmt.wrapError "open: port -20", in it *errors.errorString "port -20"`},
 	} {
@@ -36,9 +37,10 @@ func TestWhySays(t *testing.T) {
 			if out, err := zfRun(t, args...).CombinedOutput(); exitCode(t, err) != 1 {
 				t.Fatalf("zf run -record: %v, %s", err, out)
 			}
-			out, err := exec.Command(zfCommand(t), "why", file).CombinedOutput()
-			blames := strings.Contains(string(out), "made so by")
-			if err != nil || !strings.Contains(string(out), tt.says) || blames != (tt.kind == "wrapped") {
+			b, err := exec.Command(zfCommand(t), "why", file).CombinedOutput()
+			out := unwrapped(b)
+			blames := strings.Contains(out, "made so by")
+			if err != nil || !strings.Contains(out, tt.says) || blames != (tt.kind == "wrapped") {
 				t.Errorf("%v, %s; want %s", err, out, tt.says)
 			}
 		})
@@ -52,7 +54,10 @@ func TestWhyZfTest(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"go.mod": "module example.com/gone\n\ngo 1.26\n", "gone_test.go": `package gone
 
-import "testing"
+import (
+	"reflect"
+	"testing"
+)
 
 var table = map[string]int{"a": 1}
 
@@ -76,12 +81,35 @@ func TestFails(t *testing.T) {
 		t.Fatalf("b is %d", p.b)
 	}
 }
+
+//go:noinline
+func sum(a, b int) pair { return pair{a + 1, b} } // off by one
+
+func TestEqual(t *testing.T) {
+	if got, want := sum(1, 2), (pair{1, 2}); !reflect.DeepEqual(got, want) {
+		t.Error("differ")
+	}
+}
+
+func TestLogs(t *testing.T) {
+	p := &pair{1, 2}
+	p.spoil()
+	if p.b != 2 {
+		t.Log("b is", p.b)
+		t.FailNow()
+	}
+}
 `} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, want := range map[string]string{"NilMap": "made so by example.com/gone.reset (gone_test.go:8)", "Fails": "made so by example.com/gone.(*pair).spoil (gone_test.go:18)"} {
+	for name, want := range map[string]string{
+		"NilMap": "made so by example.com/gone.reset (gone_test.go:11)",
+		"Fails":  "made so by example.com/gone.(*pair).spoil (gone_test.go:21)",
+		"Equal":  "made so by example.com/gone.sum (gone_test.go:32)",
+		"Logs":   "made so by example.com/gone.(*pair).spoil (gone_test.go:21)",
+	} {
 		t.Run(name, func(t *testing.T) {
 			out := t.TempDir()
 			cmd := exec.Command(zfCommand(t), "test", "-record-failures", "-outputdir", out, "-run", name, ".")
@@ -91,7 +119,7 @@ func TestFails(t *testing.T) {
 			if len(files) != 1 {
 				t.Fatalf("recordings %v: %s", files, said)
 			}
-			if got, err := exec.Command(zfCommand(t), "why", files[0]).CombinedOutput(); err != nil || !strings.Contains(string(got), want) {
+			if got, err := exec.Command(zfCommand(t), "why", files[0]).CombinedOutput(); err != nil || !strings.Contains(unwrapped(got), want) {
 				t.Errorf("%v, %s; want %s", err, got, want)
 			}
 		})

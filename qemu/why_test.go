@@ -85,6 +85,8 @@ func whyAll(t *testing.T, name string, kinds int, devices map[string]string) {
 					return p.Line == i+1 && filepath.Base(p.File) == file.Name() && strings.HasPrefix(p.Function, "main.")
 				}
 				switch c := story.Culprit; {
+				case c != nil && len(story.OneOf) > 0:
+					t.Errorf("%-12s names one, and several: %s", kind, text)
 				case c == nil && whyShort[kind] != "" && strings.Contains(string(text), whyShort[kind]) && (len(story.OneOf) == 0 || slices.ContainsFunc(story.OneOf, func(p whyPlace) bool { return here(&p) })):
 					answer = short
 					t.Logf("%-12s short, %5.1f s: %s: one of %d", kind, seconds, story.Death, len(story.OneOf))
@@ -125,6 +127,7 @@ var whyShort = map[string]string{
 	"truncated": "nothing else wrote it; the branch at main.(*reader).room (main.go:",
 	"limited":   "nothing else wrote it; the branch at main.(*grid).allowed (main.go:",
 	"swapped":   `"one_of": [`,
+	"over":      `"one_of": [`,
 	"drained":   "nothing has set it anew; the branch at main.drained (main.go:",
 	"stuck":     "nothing has set it anew; the branch at main.(*meter).rewind (main.go:",
 	"spare":     "nothing else wrote it; the branch at main.(*grid).enough (main.go:",

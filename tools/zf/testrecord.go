@@ -193,7 +193,7 @@ func (s *series) sayNext(ctx context.Context) {
 		return
 	}
 	first := s.kept[0]
-	why := "zf why -var NAME " + first + " tells who has written a variable"
+	why := "zf why " + first + " tells what the failure came from"
 	if s.died {
 		why = "zf why " + first + " tells what it died of"
 	}

@@ -115,7 +115,7 @@ func TestRecordFailuresSeries(t *testing.T) {
 		{"pass", "", []run{pass, pass}, exitOK, "", "2 runs", "^$", "", false},
 		{"shown", "-v", []run{pass}, exitOK, "", "1 run", "^PASS\nzf test: run 1, seed 1, has passed\n$", "", false},
 		{"fails", "", []run{pass, fails, pass}, exitTrace, "p.2.zfr", "1 of 3 runs failed",
-			"^--- FAIL\nzf test: run 2, seed 2, has failed; recorded in \\S*p.2.zfr\n$", "zf why -var NAME", false},
+			"^--- FAIL\nzf test: run 2, seed 2, has failed; recorded in \\S*p.2.zfr\n$", "p.2.zfr tells what the failure came from", false},
 		{"dies", "", []run{{exitTrace, true, "panic", living}}, exitTrace, "p.1.zfr", "1 of 1 run failed",
 			"^panic\nzf test: run 1, seed 1, has failed; recorded in \\S*p.1.zfr\n$", "p.1.zfr tells what it died of", false},
 		{"hangs", "", []run{{exitMachine, true, "", living}, fails}, exitMachine, "p.1.zfr p.2.zfr", "2 of 2 runs failed", "run 1, .*\n.*\n.*run 2, ", "(2 in all)", false},

@@ -15,7 +15,7 @@ import (
 )
 
 var kinds = map[string]func(){
-	"wrapped": wrapped, "logfatal": logFatal, "sprintf": sprintf, "path": path, "joined": joined, "pointer": pointer,
+	"wrapped": wrapped, "over": over, "logfatal": logFatal, "sprintf": sprintf, "path": path, "joined": joined, "pointer": pointer,
 	"value": value, "typednil": typedNil, "must": mustBe, "replaced": replaced, "bool": boolean, "exit": exit,
 	"repanic": repanic, "sticky": sticky, "number": number, "recovered": recovered, "logpanic": logPanic, "kill": kill,
 	"commaok": commaOK, "syncmap": syncMap, "syncclear": syncClear, "lru": leastRecent, "evicted": evicted, "slot": slot,
@@ -448,4 +448,38 @@ func kill() {
 //go:noinline
 func terminate() {
 	syscall.Kill(os.Getpid(), syscall.SIGKILL) // culprit kill
+}
+
+// An account has a limit that was set, and a total that was added up: each may be wrong.
+type account struct {
+	limit, total int
+	entries      []int
+}
+
+func (a *account) enter(n int) { a.entries = append(a.entries, n); a.total += n }
+
+func (a *account) check() error {
+	if a.total > a.limit {
+		return fmt.Errorf("%d is more than %d", a.total, a.limit)
+	}
+	return nil
+}
+
+func (a *account) set(strict bool) {
+	if strict {
+		a.limit = 10 // culprit over
+	} else {
+		a.limit = 100
+	}
+}
+
+func over() {
+	a := new(account)
+	a.set(len(os.Args) > 1)
+	for i := 0; i < 6; i++ {
+		a.enter(i * 2)
+	}
+	if err := a.check(); err != nil {
+		panic(err)
+	}
 }

@@ -84,8 +84,7 @@ func (w *Why) jumpBefore(path []entry, at, k int) (compare, jump int, ok bool) {
 		switch _, direct := e.inst.Args[0].(x86asm.Rel); {
 		case jump < 0 && op[0] == 'J' && op != "JMP" && direct:
 			jump = i
-		case jump >= 0 && (e.inst.Op == x86asm.CMP || e.inst.Op == x86asm.TEST ||
-			e.inst.Op == x86asm.BT || strings.HasSuffix(op, "COMISD")):
+		case jump >= 0 && compares(e.inst.Op):
 			return i, jump, true
 		}
 	}
@@ -146,11 +145,12 @@ func (w *Why) ownCallOf(path []entry, k int) (call int, ok bool) {
 	return 0, false
 }
 
-// followElse follows a value; whoever has made it is to blame, otherwise who is so already.
+// followElse follows a value; whoever has made it is to blame, otherwise who is so already. If it may
+// be one of several, nobody is.
 func (w *Why) followElse(ctx context.Context, s *Story, path []entry, at int, p place, what string,
 	maker *Hop) error {
 	old := s.Culprit
-	if err := w.followAs(ctx, s, path, at, p, what); err != nil {
+	if err := w.followAs(ctx, s, path, at, p, what); err != nil || len(s.OneOf) > 0 {
 		return err
 	}
 	s.Culprit = old
@@ -176,6 +176,7 @@ func (w *Why) ask(ctx context.Context, s *Story, path []entry, compare, jump int
 		loop = len(from) < n
 	}
 	var latest *Hop
+	first, several := len(s.Causes), false
 	for i, p := range from[:min(len(from), 2)] {
 		if i > 0 {
 			var err error
@@ -190,7 +191,7 @@ func (w *Why) ask(ctx context.Context, s *Story, path []entry, compare, jump int
 		if err := w.followAs(ctx, s, path, at, p, what); err != nil {
 			return err
 		}
-		s.Culprit = old
+		s.Culprit, several = old, len(s.OneOf) > 0
 		c := &s.Causes[len(s.Causes)-1]
 		n := len(c.Hops)
 		if k, made := s.culprit(c); made && s.elsewhere(k, maker) &&
@@ -207,7 +208,12 @@ func (w *Why) ask(ctx context.Context, s *Story, path []entry, compare, jump int
 			return w.whyThere(ctx, s, &c.Hops[n-1]) // a function's answer, true or false
 		}
 	}
-	if latest != nil {
+	switch {
+	case s.assertion && latest != nil:
+		s.blameAsked(s.Causes[first:], maker)
+	case several:
+		s.Culprit = nil
+	case latest != nil:
 		s.Culprit = latest
 	}
 	return nil
@@ -287,8 +293,7 @@ func (w *Why) shorter(ctx context.Context, h *Hop) (bool, error) {
 // answer.
 func (w *Why) flags(path []entry, i int) []place {
 	for k := i - 1; k >= max(0, i-4); k-- {
-		if op := path[k].inst.Op; op == x86asm.CMP || op == x86asm.TEST ||
-			strings.HasSuffix(op.String(), "COMISD") {
+		if compares(path[k].inst.Op) {
 			return w.compared(&path[k])
 		}
 	}

@@ -19,10 +19,12 @@
 //	machine.go  one replay: to an instruction, step by step, watching a word
 //	effects.go  what an instruction writes, and what of
 //	slice.go    the way back
+//	follow.go   which values take it, and those that they fork into
 //	copies.go   copies and clearing, each as one step
 //	operands.go which of several operands to follow
 //	death.go    where it begins: what the machine died of
 //	panic.go    what a panic was about
+//	assert.go   a failed assertion of a test
 //	errors.go   an error: what it wraps, and who made it
 //	branch.go   why the code came to a place
 //	control.go  why a word was not written again

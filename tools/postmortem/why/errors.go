@@ -156,6 +156,7 @@ var tellers = func() map[string]*int {
 		{"Fatalf Panicf", "log.(*Logger).", 3},
 		{"Fatal Error", "testing.(*common).", 1},
 		{"Fatalf Errorf", "testing.(*common).", 3},
+		{"Fail FailNow", "testing.(*common).", -1},
 	} {
 		for name := range strings.FieldsSeq(of.names) {
 			all[of.prefix+name] = &of.first
@@ -172,6 +173,7 @@ var abiOrder = []int{rax, rbx, rcx, rdi, rsi, 8, 9, 10, 11}
 func (w *Why) ofError(ctx context.Context, s *Story, v *event) (told bool, err error) {
 	names := w.readErrors().names
 	switch first := tellers[v.function]; {
+	case first != nil && *first < 0:
 	case first != nil:
 		path, err := w.pathTo(ctx, v.count, windows[0])
 		if err != nil {
@@ -179,13 +181,18 @@ func (w *Why) ofError(ctx context.Context, s *Story, v *event) (told bool, err e
 		}
 		at := len(path) - 1
 		list, n := path[at].gpr[abiOrder[*first]], path[at].gpr[abiOrder[*first+1]]
+		var found []anError
 		for i := range min(n, 16) {
 			typ, _ := w.at.word(list + 16*i)
 			data, ok := w.at.word(list + 16*i + 8)
 			if kind := names[typ]; ok && kind != "" {
-				return true, w.errorStory(ctx, s, path, at,
+				found = append(found,
 					anError{kind, data, place{kind: inMemory, addr: list + 16*i + 8, size: 8}})
 			}
+		}
+		// Of two a test has wanted the one, and the condition tells.
+		if len(found) > 0 && (len(found) == 1 || !isAssertion(v)) {
+			return true, w.errorStory(ctx, s, path, at, found[0])
 		}
 	case v.function == fnPanic && names[v.args[rax]] != "" && !w.stackOfRuntime(v):
 		path, err := w.pathTo(ctx, v.count, windows[0])

@@ -222,7 +222,9 @@ func (w *Why) way(ctx context.Context, s *Story, from fork,
 			// Yes or no is the answer of what was compared.
 			h.turned = (turns[e.inst.Op] || strings.HasPrefix(e.inst.Op.String(), "SET")) && len(from) == 1
 			j := 0
-			if until == nil && len(from) > 1 && h.Own && h.By == "" && !s.settled(hops) {
+			// A test may have been answered by the library: by reflect.DeepEqual, say.
+			answer := s.assertion && strings.HasPrefix(e.inst.Op.String(), "SET")
+			if until == nil && len(from) > 1 && h.Own && (h.By == "" || answer) && !s.settled(hops) {
 				stored := f.to.kind == inMemory || h.stored(hops)
 				if j, err = w.choose(ctx, path, d.index, from, heals, stored); err != nil {
 					return append(hops, h), "", nil, err
@@ -297,7 +299,8 @@ func (w *Why) operands(path []entry, d def) []place {
 }
 
 // chosen is for a constant that path[reader] has taken by a condition: the place that was compared,
-// and in front of which instruction.
+// and in front of which instruction. In the program's own code it is an assignment under an if, which
+// the compiler might have made a branch of as well: that has made the value, whatever was compared.
 func (w *Why) chosen(path []entry, constant, reader int) (at int, p place) {
 	if reader >= len(path) || constant > reader ||
 		!strings.HasPrefix(path[reader].inst.Op.String(), "CMOV") {
@@ -307,6 +310,9 @@ func (w *Why) chosen(path []entry, constant, reader int) (at int, p place) {
 		if op := path[k].inst.Op; op == x86asm.BSF || op == x86asm.BSR {
 			return k, w.madeOf(&path[k])
 		} else if op == x86asm.CMP || op == x86asm.TEST {
+			if c := w.file.Lookup(path[constant].pc, false); len(c) > 0 && w.own(&c[0]) {
+				return 0, p
+			}
 			if from := w.compared(&path[k]); len(from) == 1 {
 				return k, from[0]
 			}
@@ -572,8 +578,7 @@ func (w *Why) branchBefore(path []entry, k int) (compare int, ok bool) {
 		switch {
 		case jump < 0 && op[0] == 'J' && op != "JMP":
 			jump = i
-		case jump >= 0 && (e.inst.Op == x86asm.CMP || e.inst.Op == x86asm.TEST ||
-			e.inst.Op == x86asm.BT || strings.HasSuffix(op, "COMISD")):
+		case jump >= 0 && compares(e.inst.Op):
 			return i, true
 		}
 	}

@@ -27,6 +27,8 @@ func (s *Story) Lines() []string {
 	}
 	if s.Open != "" {
 		lines = append(lines, s.Open)
+	} else if s.untold() {
+		lines = append(lines, cannotTell+"whose doing it is; this is how the value came there")
 	}
 	for i := range s.OneOf {
 		lines = append(lines, "one of: "+where(&s.OneOf[i]))
@@ -50,6 +52,12 @@ func (s *Story) Lines() []string {
 		}
 	}
 	return lines
+}
+
+// untold reports whether nobody is named although values were followed, and none of them says why.
+func (s *Story) untold() bool {
+	return s.Culprit == nil && len(s.OneOf) == 0 && !s.Unfinished && len(s.Causes) > 0 &&
+		!slices.ContainsFunc(s.Causes, func(c Cause) bool { return c.Untold })
 }
 
 // Verb says how the value was made.
@@ -194,6 +202,9 @@ func (s *Story) blame() {
 	open := s.either
 	for i := range s.Causes {
 		c := &s.Causes[i]
+		if c.wanted {
+			continue
+		}
 		open = open || c.Forked
 		switch h, made := s.culprit(c); {
 		case h == nil:

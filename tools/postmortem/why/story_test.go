@@ -31,6 +31,40 @@ func TestStoryLines(t *testing.T) {
 	}
 }
 
+// TestBlameCompared: of the values that a failed assertion compared a literal of the test is what
+// was wanted; of two others nobody is blamed alone, nor where the way of one is lost.
+func TestBlameCompared(t *testing.T) {
+	at := func(file string, line int, how, end string) Cause {
+		return Cause{End: end, Hops: []Hop{{Count: 9, Function: "p.f", File: file, Line: line, Own: true,
+			How: how, Store: true}}}
+	}
+	wanted := at("/p/p_test.go", 1, "constant", "the constant 0x2")
+	got, other := at("/p/p.go", 2, "computed", ""), at("/p/p.go", 3, "computed", "")
+	lost := Cause{Untold: true}
+	for _, tt := range []struct {
+		causes      []Cause
+		line, oneOf int
+	}{
+		{[]Cause{got}, 2, 0},
+		{[]Cause{got, wanted}, 2, 0},
+		{[]Cause{wanted, got}, 2, 0},
+		{[]Cause{wanted}, 1, 0}, // the test itself has made what was wrong
+		{[]Cause{got, other}, 0, 2},
+		{[]Cause{got, lost}, 0, 1},
+		{[]Cause{wanted, lost}, 0, 0},
+	} {
+		s := Story{Causes: tt.causes, At: Hop{Function: "p.TestF"}}
+		s.blameCompared()
+		line := 0
+		if s.Culprit != nil {
+			line = s.Culprit.Line
+		}
+		if line != tt.line || len(s.OneOf) != tt.oneOf {
+			t.Errorf("%+v: line %d, one of %d; want %d, %d", tt.causes, line, len(s.OneOf), tt.line, tt.oneOf)
+		}
+	}
+}
+
 // TestBlame: a value that was made is to blame, not a constant that has been handed over.
 func TestBlame(t *testing.T) {
 	argument := Cause{Hops: []Hop{{Count: 99, Function: "main.caller", Line: 5, Own: true, How: "constant"}}}

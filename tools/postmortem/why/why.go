@@ -329,12 +329,15 @@ func (w *Why) Name(addr uint64) string {
 	return ""
 }
 
+// loadedSo ends what is said of a variable that nothing has written.
+const loadedSo = " has had this value since the image was loaded"
+
 func (w *Why) neverWritten(p place) string {
 	if w.Begins > 0 && (p.addr < w.constants[0] || p.addr >= w.constants[1]) {
 		return w.earlier(p)
 	}
 	if n := w.Name(p.addr); n != "" {
-		return fmt.Sprintf("%s has had this value since the image was loaded", n)
+		return n + loadedSo
 	}
 	if p.addr >= w.constants[0] && p.addr < w.constants[1] {
 		return "it is in the image's read-only data"
