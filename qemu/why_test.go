@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -218,8 +219,7 @@ func TestWhyWriters(t *testing.T) {
 	if lines := strings.Split(all, "\n"); len(lines) != 3 || lines[0]+"\n" != last || !strings.Contains(lines[1], " main.init (main.go:") {
 		t.Errorf("all writers: %s", all)
 	}
-	if got := ask(0, "-json", "-var", "main.table"); !strings.Contains(got, `"main.resetMap",
-      "main.nilMap",`) {
+	if got := ask(0, "-json", "-var", "main.table"); !strings.Contains(strings.Join(strings.Fields(got), " "), `"main.resetMap", "main.nilMap",`) {
 		t.Errorf("the stack of a writer that has no frame of its own: %s", got)
 	}
 	if got := ask(1, "-var", "main.numbers+16"); !strings.HasPrefix(got, "nothing has written the 8 bytes at 0x") {
@@ -231,6 +231,9 @@ func TestWhyWriters(t *testing.T) {
 	if got := ask(2, "-var", "main.nothing"); !strings.Contains(got, "the image has no variable main.nothing") {
 		t.Errorf("a variable that is not there: %s", got)
 	}
+	if got := ask(2, "-var", "main.tabel"); !strings.Contains(got, "no variable main.tabel; zf print lists them (did you mean main.table?)") {
+		t.Errorf("a variable that is nearly there: %s", got)
+	}
 	if got := ask(2, "-addr", "0x123", "-size", "3"); !strings.Contains(got, "want 1, 2, 4 or 8") {
 		t.Errorf("a size that cannot be watched: %s", got)
 	}
@@ -239,6 +242,51 @@ func TestWhyWriters(t *testing.T) {
 // unwrapped undoes the breaks between words in what zf why says, of which no line is longer than 80
 // columns.
 func unwrapped(out []byte) string { return strings.ReplaceAll(string(out), "\n    ", " ") }
+
+// TestWhyPlaces: zf why -var asks about fields and elements of a package's variable, about what
+// pointers lead to in the end, and about what a function had that a goroutine was in.
+func TestWhyPlaces(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "death.zfr")
+	if out, err := zfRun(t, "-q", "-record", file, program(t, "culprits6")).CombinedOutput(); exitCode(t, err) != 1 {
+		t.Fatalf("zf run -record: %v, %s", err, out)
+	}
+	for _, tt := range []struct {
+		args   string
+		status int
+		says   string
+	}{
+		{"-var main.st.in.m", 0, "0x3 at instruction N: main.setM (main.go:"},
+		{"-var st.row[2]", 0, "0x7 at instruction N: main.setRow (main.go:"},
+		{"-var list.next.n", 0, "0xa at instruction N: main.bump (main.go:"},
+		{"-goroutine 1 -var c.n", 0, "is main.die:"},
+		{"-goroutine 1 -var c.n", 0, "0xa at instruction N: main.bump (main.go:"},
+		{"-goroutine 1 -frame 0 -var c.n", 2, "has the name c"},
+		{"-goroutine 99 -var c.n", 2, "no goroutine 99"},
+		{"-var st.name", 1, "st.name has 16 bytes; its first 8 are asked for"},
+		{"-var st.q", 2, "main.st has no member q"},
+		{"-var list.next.q", 2, "no field q, only n"},
+		{"-var st.row[4]", 2, "index out of bounds"},
+		{"-var len(list)", 2, "is no place in memory"},
+		{"-frame 2 -var st.n", 2, "give -goroutine N and -var, too"},
+		{"-goroutine 1 -addr 0x1000", 2, "-goroutine is about -waits and -var"},
+	} {
+		t.Run(tt.args, func(t *testing.T) {
+			t.Parallel()
+			args := append(append([]string{"why"}, strings.Fields(tt.args)...), file)
+			out, err := exec.Command(zfCommand(t), args...).CombinedOutput()
+			text := regexp.MustCompile("instruction [0-9]+").ReplaceAllString(unwrapped(out), "instruction N")
+			if exitCode(t, err) != tt.status || !strings.Contains(text, tt.says) {
+				t.Errorf("%v, %s; want status %d, %q", err, out, tt.status, tt.says)
+			}
+			for line := range strings.Lines(string(out)) {
+				if len(line) > 81 && !strings.HasPrefix(line, "zf why: ") {
+					t.Errorf("a line of %d bytes: %s", len(line)-1, line)
+				}
+			}
+		})
+	}
+}
 
 // TestWhyPlain: where nothing has led to a panic but the way of the program, no more than its last
 // instructions are looked at.

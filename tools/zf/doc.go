@@ -37,6 +37,7 @@
 //	replayback.go     a debugger that goes backwards
 //	why.go            zf why
 //	whywaits.go       its -waits
+//	whyword.go        its -var
 //	reportwhy.go      zf report of a recording
 //	files.go          files for the guest
 //	console.go        the guest's input

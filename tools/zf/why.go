@@ -25,6 +25,10 @@ allocation is reached. It replays the recording several times for that.
   zf why -var main.table crash.zfr    who wrote the variable last
   zf why -var main.t+16 -all crash.zfr
                                       everyone who wrote the eight bytes there
+  zf why -var 'main.st.m' crash.zfr   a field, an element of an array
+  zf why -goroutine 7 -var c.n crash.zfr
+                                      c.n of the function that goroutine 7 is
+                                      in, in the end; -frame 2 takes another
   zf why -addr 0xc000012340 crash.zfr who wrote the eight bytes there last
   zf why -waits hang.zfr              for what each goroutine waits in the end
   zf why -waits -goroutine 7 hang.zfr who took the lock and has it still, or
@@ -48,6 +52,7 @@ type whyFlags struct {
 	progress       bool
 	trust          bool
 	goroutine      int64
+	frame          int
 	clean          func() // takes the progress away
 }
 
@@ -89,7 +94,7 @@ func runWhy(c *call) error {
 	if f.waits {
 		return f.answerWaits(ctx, w, end, c)
 	}
-	return f.answer(ctx, w, c)
+	return f.answer(ctx, w, end, c)
 }
 
 // followReplays shows on a terminal which replay it is at. clean takes that away.
@@ -103,7 +108,7 @@ func (c *call) followReplays(w *why.Why) (clean func()) {
 }
 
 // answer writes the answer.
-func (f *whyFlags) answer(ctx context.Context, w *why.Why, c *call) error {
+func (f *whyFlags) answer(ctx context.Context, w *why.Why, end *whyEnd, c *call) error {
 	var err error
 	var found any
 	var lines []string
@@ -118,8 +123,9 @@ func (f *whyFlags) answer(ctx context.Context, w *why.Why, c *call) error {
 			}
 		}
 	} else {
-		addr, size, werr := f.word(w)
+		addr, size, werr := f.word(ctx, w, end, c)
 		if werr != nil {
+			f.clean()
 			return werr
 		}
 		var all []why.Written
@@ -160,28 +166,6 @@ func (f *whyFlags) answer(ctx context.Context, w *why.Why, c *call) error {
 	return f.failed(ctx, err, found != nil)
 }
 
-// word returns where the word is that is asked for, and its size.
-func (f *whyFlags) word(w *why.Why) (addr, size uint64, err error) {
-	addr, size = f.addr, f.size
-	if f.variable != "" {
-		var n uint64
-		if addr, n, err = w.Resolve(f.variable); err != nil {
-			return 0, 0, err
-		}
-		if size == 0 && n <= 8 && n&(n-1) == 0 {
-			size = n
-		}
-	}
-	if size == 0 {
-		size = 8
-	}
-	if addr%size != 0 {
-		err = fmt.Errorf(
-			"%d bytes at %#x are not at a multiple of their size; ask for less of them by -size", size, addr)
-	}
-	return addr, size, err
-}
-
 // writeJSON writes a value, indented.
 func writeJSON(w io.Writer, v any) {
 	e := json.NewEncoder(w)
@@ -203,6 +187,7 @@ func (f *whyFlags) failed(ctx context.Context, err error, part bool) error {
 // parse reads the command line.
 func (f *whyFlags) parse(c *call) error {
 	trustFlag(c.FlagSet, &f.trust)
+	f.frame = -1
 	inputs, err := c.parseMixed([]option{
 		{func(s string) (err error) {
 			if f.addr, err = strconv.ParseUint(s, 0, 64); err != nil || f.addr == 0 {
@@ -215,7 +200,7 @@ func (f *whyFlags) parse(c *call) error {
 				return errors.New("want the name of a package's variable, such as main.table")
 			}
 			return nil
-		}, "var", "ask who has written the package's variable `NAME`, such as main.table, or\nthe eight bytes at NAME+16"},
+		}, "var", "ask who has written the package's variable `NAME`, such as main.table, or\nthe eight bytes at NAME+16, or a place such as main.st.m, main.row[2] or\nmain.list.next.n: pointers lead where they lead in the end"},
 		{&f.size, "size",
 			"how many `BYTES` -addr and -var are about: 1, 2, 4 or 8 (default: the\nvariable's size, or 8)"},
 		{&f.all, "all", "with -addr and -var: all writers, not only the last one"},
@@ -226,7 +211,13 @@ func (f *whyFlags) parse(c *call) error {
 				return errors.New("want a number from 1 on; -waits without it lists the goroutines that wait")
 			}
 			return nil
-		}, "goroutine", "with -waits: the goroutine `N` alone"},
+		}, "goroutine", "with -waits: the goroutine `N` alone; with -var: of a function that it is\nin, in the end"},
+		{func(s string) (err error) {
+			if f.frame, err = strconv.Atoi(s); err != nil || f.frame < 0 {
+				return errors.New("want a number from 0 on, the innermost")
+			}
+			return nil
+		}, "frame", "with -goroutine and -var: in the frame `M`, from 0, the innermost\n(default: the first outside the runtime that has such a variable)"},
 		{&f.progress, "progress", "say line by line which replay it is at; a terminal shows it anyway"},
 		{&f.json, "json", "write JSON"},
 	})
@@ -242,8 +233,10 @@ func (f *whyFlags) parse(c *call) error {
 		return errors.New("-all and -size are about -addr and -var")
 	case f.waits && (f.addr != 0 || f.variable != ""):
 		return errors.New("-waits does not go with -addr and -var")
-	case f.goroutine != 0 && !f.waits:
-		return errors.New("-goroutine is about -waits")
+	case f.goroutine != 0 && !f.waits && f.variable == "":
+		return errors.New("-goroutine is about -waits and -var")
+	case f.frame >= 0 && (f.goroutine == 0 || f.waits):
+		return errors.New("-frame is one of a goroutine: give -goroutine N and -var, too")
 	case f.size&(f.size-1) != 0 || f.size > 8:
 		return fmt.Errorf("-size %d: want 1, 2, 4 or 8", f.size)
 	}

@@ -37,23 +37,28 @@ type whyWaiting struct {
 
 // graph is who waits for whom at the end of the recording.
 func (e *whyEnd) graph(ctx context.Context, w *why.Why) (g *waits.Graph, err error) {
+	path, err := e.core(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	return waitsOf(e.elf, path, false, waits.Options{})
+}
+
+// core makes a core of the machine at the end of the recording.
+func (e *whyEnd) core(ctx context.Context, w *why.Why) (path string, err error) {
 	if e.instructions < 2 {
-		return nil, fmt.Errorf(
+		return "", fmt.Errorf(
 			"where the recording ends is not known: this QEMU's log is of a format that zf cannot read")
 	}
 	c := &fullCore{path: filepath.Join(e.tmp, "why.core"), elf: e.elf, sym: e.sym}
 	// In the midst of the last instruction it ends.
-	err = w.End(ctx, e.instructions-1, func(vm *qemu.VM) error {
+	return c.path, w.End(ctx, e.instructions-1, func(vm *qemu.VM) error {
 		dump, err := vm.Memory()
 		return withDump(dump, err, func(d *memory.Dump) error {
 			_, _, err := c.file(d, core.FullOptions{Path: c.elf, Symbols: c.sym})
 			return err
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	return waitsOf(e.elf, c.path, false, waits.Options{})
 }
 
 // waiting answers for a goroutine; 0: for all that wait, without who has done what.

@@ -10,6 +10,7 @@
 //	text.go        goroutines as text: grouped, with columns, as JSON
 //	traceback.go   goroutines from a log that has Go's own traceback
 //	variable.go    variables and expressions
+//	address.go     where an expression lies in memory
 //	names.go       what they may be called
 //	live.go        variables of a program that runs, behind a debugger's stub
 //	flight.go      what the program's flight recorder (runtime/trace) has

@@ -36,6 +36,14 @@ func (w *Why) Resolve(name string) (addr, size uint64, err error) {
 	return 0, 0, fmt.Errorf("the image has no variable %s; zf print lists them", base)
 }
 
+// Variables are the names that Resolve knows.
+func (w *Why) Variables() (names []string) {
+	for _, v := range w.vars {
+		names = append(names, v.name)
+	}
+	return names
+}
+
 // A Written is a write to memory, with what the value was made of.
 type Written struct {
 	Hop
