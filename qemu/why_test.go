@@ -3,8 +3,10 @@ package qemu
 import (
 	"bufio"
 	"bytes"
+	"debug/elf"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -236,6 +238,42 @@ func TestWhyWriters(t *testing.T) {
 	}
 	if got := ask(2, "-addr", "0x123", "-size", "3"); !strings.Contains(got, "want 1, 2, 4 or 8") {
 		t.Errorf("a size that cannot be watched: %s", got)
+	}
+}
+
+// TestWhyDevice: zf why -addr and -var say that a device has written a word, if it was the last one
+// to do so, and not who wrote there before it, or that nobody did.
+func TestWhyDevice(t *testing.T) {
+	t.Parallel()
+	image, file := program(t, "culprits2"), filepath.Join(t.TempDir(), "death.zfr")
+	args := append([]string{"-q", "-record", file}, whyMachines["dma"]...)
+	if out, err := zfRun(t, append(args, image, "--", "dma")...).CombinedOutput(); exitCode(t, err) != 1 {
+		t.Fatalf("zf run -record: %v, %s", err, out)
+	}
+	e, err := elf.Open(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	symbols, _ := e.Symbols()
+	i := slices.IndexFunc(symbols, func(s elf.Symbol) bool { return s.Name == "main.area" })
+	order := (symbols[i].Value+4095)&^4095 + 4096 // as main.roomFor has it
+	const device = "0x[0-9a-f]+ at about instruction [0-9]+: a device \\(virtio-rng, queue 0\\)\n"
+	for _, tt := range []struct {
+		status int
+		args   []string
+		want   string
+	}{
+		{0, []string{"-addr", fmt.Sprint(order), "-all"},
+			device + "0x0 at instruction [0-9]+: main.dma .*\n"},
+		{0, []string{"-var", fmt.Sprintf("main.area+%d", order+64-symbols[i].Value)},
+			"0x0 at instruction [0-9]+: main.dma .*\n"}, // the buffer has 64 bytes
+		{1, []string{"-var", "main.area+8"}, "nothing has written .*\n"},
+	} {
+		out, err := exec.Command(zfCommand(t), append(append([]string{"why", "-trust-qemu-args"}, tt.args...), file)...).CombinedOutput()
+		if exitCode(t, err) != tt.status || !regexp.MustCompile("^"+tt.want+"$").MatchString(unwrapped(out)) {
+			t.Errorf("zf why %q: %v, %s, want %s", tt.args, err, out, tt.want)
+		}
 	}
 }
 

@@ -129,8 +129,12 @@ func (f *whyFlags) answer(ctx context.Context, w *why.Why, end *whyEnd, c *call)
 			return werr
 		}
 		var all []why.Written
+		before := uint64(0)
+		if end.instructions > 1 {
+			before = end.instructions - 1
+		}
 		// Who was the last by an interrupt is perhaps not the last.
-		if all, err = w.Writers(ctx, addr, size, 0, f.all); len(all) > 0 && (err == nil || f.all) {
+		if all, err = w.Writers(ctx, addr, size, before, f.all); len(all) > 0 && (err == nil || f.all) {
 			found = all
 			for i := range all {
 				lines = append(lines, all[i].String())

@@ -409,62 +409,6 @@ func (w *Why) before(ctx context.Context, path []entry, at int,
 			last.count), nil
 }
 
-// deviceHop is a device's write as a step.
-func (w *Why) deviceHop(d *deviceWrite, p place) Hop {
-	h := Hop{Count: d.count, How: "device", Place: p.String(), Function: d.String()}
-	if h.Value = d.value; d.count == 0 && w.at != nil {
-		h.Value, _ = w.at.word(p.addr)
-		h.Value &= mask(min(p.size, 8))
-	}
-	return h
-}
-
-// lastWrite returns the last write to a place before an instruction.
-func (w *Why) lastWrite(ctx context.Context, p place, before,
-	sp uint64) (h hit, found bool, err error) {
-	size := uint64(1)
-	for size < 8 && 2*size <= p.size && p.addr%(2*size) == 0 {
-		size *= 2
-	}
-	p.size = size // what can be watched of it
-	starts := []uint64{0}
-	if d := int64(p.addr - sp); d > -1<<16 && d < 1<<20 && before > stackWindow {
-		starts = []uint64{before - stackWindow, 0}
-	}
-	for _, start := range starts {
-		w.say("who wrote %#x last, before instruction %d", p.addr, before)
-		m, f, err := w.followed(ctx)
-		if err != nil {
-			return h, false, err
-		}
-		var hits []hit
-		var began, end uint64
-		if err = m.To(start); err == nil {
-			began, _ = m.word(p.addr)
-			hits, end, err = m.writes(p, before, 1, nil, f)
-		}
-		m.End()
-		w.keep(f)
-		if err != nil {
-			return h, false, err
-		}
-		switch n := len(hits); {
-		case n > 0 && hits[n-1].value == end:
-			return hits[n-1], true, nil
-		case n > 0:
-			return hits[n-1], true, errDevice
-		case start == 0 && w.Begins == 0 && w.loadedAs(p, end):
-			return h, false, nil // who loads the image has written it, by the CPU or not
-		case began&mask(p.size) != end:
-			return hit{count: max(start, w.Begins)}, true, errDevice
-		}
-	}
-	return h, false, nil
-}
-
-// errDevice says that a word has changed, and no instruction has written it.
-var errDevice = errors.New("written by a device")
-
 // pathTo returns the last n instructions before the machine has run count of them, and the state
 // then. The machine is kept for its memory.
 func (w *Why) pathTo(ctx context.Context, count, n uint64) ([]entry, error) {
