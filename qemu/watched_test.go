@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -304,6 +305,26 @@ func TestWatchCulprits(t *testing.T) {
 				}
 				t.Errorf("no function of the program's is in the trace: %s", last.chain())
 			})
+		}
+	}
+}
+
+// TestWatchField: a field and an element are watched, and the traces name the variable; what a
+// pointer leads to is refused.
+func TestWatchField(t *testing.T) {
+	t.Parallel()
+	out, err := zfRun(t, "-smp", "1", "-watch", "main.st.in.m", "-watch", "main.st.row[2]", program(t, "culprits6")).CombinedOutput()
+	if exitCode(t, err) != 1 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, w := range []string{` written: 0x0 -> 0x3\b[\s\S]*?main\.setM\+[\s\S]*?zf: the place is main\.st\+16\b`, ` written: 0x0 -> 0x7\b[\s\S]*?main\.setRow\+[\s\S]*?zf: the place is main\.st\+32\b`} {
+		if !regexp.MustCompile(w).Match(out) {
+			t.Errorf("no %s in\n%s", w, out)
+		}
+	}
+	for place, want := range map[string]string{"main.list.next.n": "goes through a pointer", "main.st.q": "has no member q", "main.st.row[4]": "index out of bounds"} {
+		if out, err := zfRun(t, "-watch", place, program(t, "culprits6")).CombinedOutput(); exitCode(t, err) != 2 || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %v, %s", place, err, out)
 		}
 	}
 }

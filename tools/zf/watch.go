@@ -5,12 +5,15 @@ package main
 
 import (
 	stdelf "debug/elf"
+	"errors"
 	"flag"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
 )
 
 // maxWatches is how many places a CPU can watch.
@@ -22,7 +25,7 @@ type watches struct{ places []string }
 // flags adds the flag.
 func (w *watches) flags(fs *flag.FlagSet) {
 	fs.Func("watch",
-		"trace each write to the variable or address `PLACE`, with what was there\nbefore: main.count, main.table+16:4, main.state:rw, 0x54e1c0:8:w. Behind\nthe first colon is the length, 1, 2, 4 or 8, or w or rw: reads, too. May\nbe given 4 times; with -append watch.panic=on the first one ends the\nmachine", func(s string) error {
+		"trace each write to the variable or address `PLACE`, with what was there\nbefore: main.count, main.st.m, main.row[2], main.table+16:4,\nmain.state:rw, 0x54e1c0:8:w. Behind\nthe first colon is the length, 1, 2, 4 or 8, or w or rw: reads, too. May\nbe given 4 times; with -append watch.panic=on the first one ends the\nmachine", func(s string) error {
 			if len(w.places) == maxWatches {
 				return fmt.Errorf("a CPU can watch %d places; more is not possible", maxWatches)
 			}
@@ -35,12 +38,16 @@ func (w *watches) flags(fs *flag.FlagSet) {
 // -append has.
 func (w *watches) resolve(m *machine, elf string) error {
 	symbols := sync.OnceValues(func() (map[string][]variable, error) { return variables(elf) })
+	part := func(expr string, unknown error) (v variable, err error) {
+		v.addr, v.size, err = staticPlace(elf, expr, unknown)
+		return v, err
+	}
 	option := func(place string) (string, error) {
 		all, err := symbols()
 		if err != nil {
 			return "", err
 		}
-		return watchOption(all, place)
+		return watchOption(all, place, part)
 	}
 	for _, p := range w.places {
 		o, err := option(p)
@@ -91,7 +98,8 @@ func variables(path string) (map[string][]variable, error) {
 }
 
 // watchOption returns the kernel's option for NAME[+N][:LENGTH][:w|rw], or ADDRESS instead of NAME.
-func watchOption(all map[string][]variable, place string) (string, error) {
+// What is no variable may be a part of one, which part finds.
+func watchOption(all map[string][]variable, place string, part func(string, error) (variable, error)) (string, error) {
 	name, length, mode := place, "", ""
 	if before, last, ok := cutLast(name, ":"); ok && (last == "w" || last == "rw") {
 		name, mode = before, ":"+last
@@ -120,8 +128,16 @@ func watchOption(all map[string][]variable, place string) (string, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return "", fmt.Errorf(
-			"the image has no variable %s; `zf map` lists those it has, and a variable that nothing uses is not in it", name)
+		v, err := part(name, fmt.Errorf("the image has no variable %s; "+
+			"`zf map` lists those it has, and a variable that nothing uses is not in it", name))
+		if errors.Is(err, inspect.ErrFollows) {
+			err = fmt.Errorf("%w, and where that leads is not known before the program runs; "+
+				"in the monitor (^]), watch takes an address", inspect.ErrFollows)
+		}
+		if err != nil {
+			return "", err
+		}
+		found = []variable{v}
 	case len(found) > 1:
 		return "", fmt.Errorf("the image has %d variables %s; give the address", len(found), name)
 	}

@@ -17,7 +17,14 @@ func TestWatchOption(t *testing.T) {
 		"main.c+d":   {{0x6000, 4}},
 		"main.empty": {{0x7000, 0}},
 	}
+	parts := map[string]variable{"main.st.m": {0x8008, 4}, "main.row[2]": {0x8010, 2}, "main.st.in": {0x8020, 24}}
 	for _, tt := range []struct{ place, want, wrong string }{
+		{"main.st.m", "watch=0x8008:4", ""},
+		{"main.st.m:2:rw", "watch=0x8008:2:rw", ""},
+		{"main.row[2]", "watch=0x8010:2", ""},
+		{"main.st.in+8:8", "watch=0x8028:8", ""},
+		{"main.st.in", "", "24 bytes cannot be watched at once"},
+		{"main.st.x", "", "no variable main.st.x"},
 		{"main.n", "watch=0x1000:8", ""},
 		{"main.n:4", "watch=0x1000:4", ""},
 		{"main.n:rw", "watch=0x1000:8:rw", ""},
@@ -42,7 +49,13 @@ func TestWatchOption(t *testing.T) {
 		{"0x10002:8", "", "no multiple of 8"},
 		{"0xzz", "", "no address"},
 	} {
-		got, err := watchOption(all, tt.place)
+		got, err := watchOption(all, tt.place, func(expr string, unknown error) (variable, error) {
+			v, ok := parts[expr]
+			if !ok {
+				return v, unknown
+			}
+			return v, nil
+		})
 		if got != tt.want || (err == nil) != (tt.wrong == "") || err != nil && !strings.Contains(err.Error(), tt.wrong) {
 			t.Errorf("watchOption(%q) = %q, %v; want %q, %q", tt.place, got, err, tt.want, tt.wrong)
 		}

@@ -35,6 +35,7 @@ type jsonTrace struct {
 	Version      int     `json:"version"`
 	Kind         string  `json:"kind"`
 	Reason       string  `json:"reason"`
+	Watched      string  `json:"watched,omitempty"`
 	Context      string  `json:"context"`
 	Vector       *uint64 `json:"vector,omitempty"`
 	ErrorCode    *uint64 `json:"error_code,omitempty"`
@@ -112,6 +113,7 @@ func JSON(t *wire.Trace) []byte {
 		Version:   1,
 		Kind:      t.Kind,
 		Reason:    t.Reason,
+		Watched:   t.Watched,
 		Context:   t.Context,
 		BuildID:   t.BuildID,
 		Thread:    t.Thread,

@@ -394,6 +394,9 @@ func (e *events) Done(t *wire.Trace) {
 	if f.ses.Arguments(t) {
 		f.showArguments(t)
 	}
+	if f.ses.Watched(t); t.Watched != "" {
+		f.note("the place is " + terminal.Clean(t.Watched))
+	}
 	f.ses.Events(t)
 	for _, line := range append(render.Events(t), render.Branches(t)...) {
 		f.note(line)

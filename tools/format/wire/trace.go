@@ -62,6 +62,9 @@ type Trace struct {
 	BuildID string
 	// Reason says in words why there is a trace.
 	Reason string
+	// Watched names the variable at the address that a trace of a watched place is of, "" if it is
+	// none, or has none. The host finds it.
+	Watched string
 	// Cause is the CPU exception behind the trace, nil if there is none.
 	Cause *Cause
 	// Registers are the values by name (tracer.AMD64.Registers).
