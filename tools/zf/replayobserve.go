@@ -11,8 +11,10 @@ import (
 	"fmt"
 	"go/ast"
 	"go/parser"
+	"go/types"
 	"io"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -24,6 +26,7 @@ import (
 	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
 	"github.com/zeroframe/zeroframe/tools/postmortem/memory"
 	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // A sought is what a flag asks for, and how often it has come.
@@ -39,6 +42,8 @@ type sought struct {
 type spot struct {
 	*sought
 	name string // the function, or the line
+	// hides is why an expression has no value there: a name in it is one of an inlined call's.
+	hides map[string]string
 }
 
 // observing is what the command line of zf replay says of it.
@@ -110,15 +115,84 @@ func (o *observing) find(sym *symbol.File, note func(format string, a ...any)) e
 			return err
 		}
 		if name := a.unknown(at, o.image); name != "" {
-			return fmt.Errorf(
-				"-print-on %s: there is no variable %s; look at the name: a package's variable is PKG.NAME",
-				printable(a.what), printable(name))
+			why := "look at the name: a package's variable is PKG.NAME"
+			first, _, _ := strings.Cut(name, ".")
+			for addr := range at {
+				if h := hidden(sym, o.image, addr, first, true); h != "" {
+					why = h
+				}
+			}
+			return fmt.Errorf("-print-on %s: there is no variable %s; %s", printable(a.what),
+				printable(name), why)
 		}
 		for addr, name := range at {
-			o.spots[addr] = append(o.spots[addr], spot{a, name})
+			s := spot{a, name, map[string]string{}}
+			for _, e := range a.exprs {
+				for _, n := range identifiers(e) {
+					if h := hidden(sym, o.image, addr, n, false); h != "" {
+						s.hides[e] = h
+					}
+				}
+			}
+			o.spots[addr] = append(o.spots[addr], s)
 		}
 	}
 	return nil
+}
+
+// identifiers returns the names that an expression begins with, or its operands.
+func identifiers(expr string) (names []string) {
+	e, err := parser.ParseExpr(expr)
+	if err != nil {
+		return nil
+	}
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			names = append(names, identifiers(types.ExprString(n.X))...)
+			return false
+		case *ast.Ident:
+			names = append(names, n.Name)
+		}
+		return true
+	})
+	return names
+}
+
+// hidden says why Delve does not know a variable at an instruction, or takes another one of that
+// name for it: it is of a call that is inlined there, and Delve knows the variables of those only in a
+// process. With anywhere it may be of any call that is inlined in the function. "" is if it is none.
+func hidden(sym *symbol.File, image *inspect.Image, pc uint64, name string, anywhere bool) string {
+	first, end := pc, pc+1
+	if f, ok := sym.GoFunc(pc); ok && anywhere {
+		first, end = f.Entry, f.End
+	}
+	known := map[string]bool{} // functions that have none of that name
+	for pc := first; pc < end; pc++ {
+		calls := sym.Lookup(pc, false)
+		if len(calls) < 2 || known[calls[0].Function] {
+			continue
+		}
+		if slices.Contains(image.Variables(calls[0].Function), name) {
+			return fmt.Sprintf(
+				"%s is a variable of %s, which is inlined in %s; record a build with -gcflags=all=-l to see it",
+				printable(name), printable(calls[0].Function), caller(calls))
+		}
+		known[calls[0].Function] = true
+	}
+	calls := sym.Lookup(pc, false)
+	if anywhere && len(calls) > 0 && slices.Contains(image.Variables(calls[len(calls)-1].Function), name) {
+		return fmt.Sprintf(
+			"%s has it at other lines, or the compiler has left it out: then record a build with -gcflags='all=-N -l'",
+			printable(calls[len(calls)-1].Function))
+	}
+	return ""
+}
+
+// caller is where the innermost of some calls is inlined.
+func caller(calls []lookup.Call) string {
+	by := &calls[1]
+	return fmt.Sprintf("%s at %s:%d", printable(by.Function), printable(path.Base(by.File)), by.Line)
 }
 
 // places returns the instructions that a flag asks for, each with its function's name or its line.
@@ -140,6 +214,10 @@ func (a *sought) places(sym *symbol.File, note func(format string,
 		name := "-print-on"
 		if a.call {
 			name = "-probe"
+		}
+		pc, ok := probe.InlinedAt(sym, a.what)
+		if calls := sym.Lookup(pc, false); ok && len(calls) > 1 {
+			return nil, fmt.Errorf("%s: %w; one is in %s", name, err, caller(calls))
 		}
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -215,7 +293,9 @@ func (s *spot) text(image *inspect.Image, c *inspect.CPU) string {
 	sep := ": "
 	for _, e := range s.exprs {
 		v, err := image.Eval(c, e, lineLimits)
-		if err != nil {
+		if why := s.hides[e]; why != "" {
+			fmt.Fprintf(&b, "%s%s: %s", sep, e, why)
+		} else if err != nil {
 			fmt.Fprintf(&b, "%s%s: %s", sep, e, printable(strings.TrimPrefix(err.Error(), e+": ")))
 		} else {
 			fmt.Fprintf(&b, "%s%s = %s", sep, e, v.Line())

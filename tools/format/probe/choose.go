@@ -227,6 +227,24 @@ func match(pattern, name string) bool {
 // inlinedIn counts, for each function, the places at which it is inlined.
 func inlinedIn(tab *tracer.PCTable) map[string]int {
 	n := make(map[string]int)
+	eachInlined(tab, func(name string, _ uint64) bool { n[name]++; return true })
+	return n
+}
+
+// InlinedAt returns the first instruction of a call of a function that is inlined somewhere.
+func InlinedAt(sym *symbol.File, function string) (pc uint64, ok bool) {
+	if tab, has := sym.PCTable(); has {
+		eachInlined(&tab, func(name string, at uint64) bool {
+			pc, ok = at, name == function
+			return !ok
+		})
+	}
+	return pc, ok
+}
+
+// eachInlined does something for each call that is inlined, and where it begins, until that says
+// that it is enough.
+func eachInlined(tab *tracer.PCTable, do func(name string, pc uint64) bool) {
 	for i := range tab.NumFuncs() {
 		f, ok := tab.Func(i)
 		if !ok {
@@ -240,14 +258,13 @@ func inlinedIn(tab *tracer.PCTable) map[string]int {
 			}
 			if v >= 0 && !seen[v] {
 				seen[v] = true
-				if c, ok := f.Inlined(pc); ok {
-					n[string(c.Name())]++
+				if c, ok := f.Inlined(pc); ok && !do(string(c.Name()), uint64(pc)) {
+					return
 				}
 			}
 			pc = max(end, pc+1)
 		}
 	}
-	return n
 }
 
 // Table returns the plan as the target takes it. With stacks it counts by callers, too.

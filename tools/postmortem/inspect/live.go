@@ -178,6 +178,23 @@ func (i *Image) Unknown(pc uint64, expr string) (names []string) {
 	return names
 }
 
+// Variables returns the names of the arguments and variables of a function, also of one that is
+// inlined wherever it is called. Host.
+func (i *Image) Variables(function string) (names []string) {
+	var err error
+	defer guardImage(&err)
+	const anyLine = 2 // Delve's localsNoDeclLineCheck
+	for _, fn := range i.bi.LookupFunc()[function] {
+		scope := &proc.EvalScope{Location: proc.Location{PC: fn.Entry, Fn: fn}, BinInfo: i.bi,
+			Mem: cpuMemory{&CPU{Read: func([]byte, uint64) error { return errNoMemory }}}}
+		all, _ := scope.Locals(anyLine, "")
+		for _, v := range all {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
+
 var errNoMemory = errors.New("there is no memory")
 
 // Arguments returns the arguments of the function that a CPU is in, without its results. Host.
