@@ -440,6 +440,9 @@ func TestWhyEnded(t *testing.T) {
 			t.Errorf("zf why %v: %v, %s; want status %d, %q", tt.flags, err, out, tt.status, tt.says)
 		}
 	}
+	if _, stderr, status := replayed(t, file, "-q"); status != 0 || !strings.Contains(stderr, ": timeout after ") {
+		t.Errorf("zf replay: status %d, %s", status, stderr)
+	}
 }
 
 // TestWhyInterrupted: an interrupt ends zf why with status 3, and without a word that could be

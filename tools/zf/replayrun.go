@@ -322,9 +322,16 @@ func (p *playing) ended(vm *qemu.VM) error {
 	return nil
 }
 
-// short is for a replay that has come to where its recording is cut or damaged.
+// short is for a replay that has come to where its recording is cut or damaged, or was ended.
 func (p *playing) short() error {
-	p.same(fmt.Sprintf("there it ends: %v", p.rec.Broken))
+	how := "there it was ended"
+	switch {
+	case p.rec.Broken != nil:
+		how = fmt.Sprintf("there it ends: %v", p.rec.Broken)
+	case p.rec.End != nil && p.rec.End.Error != "":
+		how += ": " + printable(p.rec.End.Error)
+	}
+	p.same(how)
 	if errors.Is(p.rec.Broken, record.ErrDamaged) {
 		return status(exitUsage)
 	}
