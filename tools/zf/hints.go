@@ -198,23 +198,33 @@ func (m *machine) sayQEMU(err error) {
 	}
 }
 
-// unknownOption returns a note on the first option in a kernel command line that is nearly one
-// of the kernel's, or "". One that is like none of them may be the program's.
-func unknownOption(line string) string {
+// unknownOptions returns a note on each word of a kernel command line that is nearly one of the
+// kernel's options, is written as an environment variable, or has no value. Another one that is like
+// none of them may be the program's; of those that look like its own the kernel tells.
+func unknownOptions(line string) (notes []string) {
 	names := kernelOptions()
 	words, _ := kernelWords(line)
 	for _, w := range words {
-		name, _, _ := strings.Cut(w, "=")
-		if slices.ContainsFunc(names, func(known string) bool {
+		name, _, value := strings.Cut(w, "=")
+		known := slices.ContainsFunc(names, func(known string) bool {
 			return name == known || strings.HasSuffix(known, ".") && strings.HasPrefix(name, known)
-		}) {
-			continue
-		}
-		if m := meant(name, "", names); m != "" {
-			return fmt.Sprintf("the kernel has no option %s%s; `zf help kernel` lists them", name, m)
+		})
+		m := meant(name, "", names)
+		switch {
+		case known && value:
+		case strings.HasPrefix(w, `"`):
+			notes = append(notes, w+` means nothing to the kernel: a quote stands behind the =, as in env.NAME="a b"`)
+		case known:
+			notes = append(notes, fmt.Sprintf("the kernel's option %s wants a value; `zf help kernel` lists them", w))
+		case m != "":
+			notes = append(notes, fmt.Sprintf("the kernel has no option %s%s; `zf help kernel` lists them", name, m))
+		case !value:
+			notes = append(notes, fmt.Sprintf("%s means nothing to the kernel; the program's arguments stand behind --", w))
+		case name == strings.ToUpper(name) && strings.ToLower(name) != name:
+			notes = append(notes, fmt.Sprintf("the kernel has no option %s; `env.%[1]s=` sets that variable", name))
 		}
 	}
-	return ""
+	return notes
 }
 
 // noise looks at text on its way for what a serial line at a wrong speed sends.

@@ -41,6 +41,18 @@ func kernelWords(line string) (words []string, ended bool) {
 	return words, false
 }
 
+// opensQuote reports whether a quote of a kernel command line is not closed: whatever follows it would
+// be in it, and the program would get no arguments.
+func opensQuote(line string) (quoted bool) {
+	escaped := false
+	for _, r := range line {
+		was := escaped
+		escaped = !was && quoted && r == '\\'
+		quoted = quoted != (r == '"' && !was)
+	}
+	return quoted
+}
+
 // lastOption finds an option as the kernel does.
 func lastOption(line, key string) (value string, ok bool) {
 	words, _ := kernelWords(line)

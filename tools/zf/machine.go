@@ -271,7 +271,7 @@ func (m *machine) sayBooting() {
 		m.say("booting %s on %s, %d MiB%s%s",
 			filepath.Base(m.qemu.Kernel+m.qemu.CDROM), m.qemu.Machine, m.qemu.MemoryMiB, m.byAccel(), with)
 	}
-	if note := unknownOption(m.append); note != "" {
+	for _, note := range unknownOptions(m.append) {
 		m.say("note: %s", note)
 	}
 }

@@ -176,6 +176,7 @@ func TestMistakes(t *testing.T) {
 		{"folder for a page", "mod", "", "report -o nosuch/x.html x.zfr", exitUsage, "there is no folder nosuch", "make it first"},
 		{"page over a folder", "mod", "", "report -o lib x.zfr", exitUsage, "-o lib is a folder", "name a file"},
 		{"no folder for temporary files", "mod", "TMPDIR=" + dir + "/nosuch", "iso guest.elf", exitUsage, "nosuch: no such file", "set TMPDIR"},
+		{"quote that is not closed", "mod", "", "run -append env.X=\"a guest.elf", exitUsage, "a double quote is not closed", `env.NAME="a b"`},
 		{"no gdb", "mod", "PATH=/nosuch", "gdb guest.elf", exitMachine, "no gdb in PATH", "install the package gdb"},
 	}
 	for _, tt := range mistakes {
@@ -211,12 +212,20 @@ func TestMistypedOption(t *testing.T) {
 		"panic=reset tty.colunms=8": "no option tty.colunms (did you mean tty.columns?)",
 		"panic=reset env.TZ=UTC":    "",
 		"stack.limit.boot=1":        "",
-		"monitor":                   "",
+		"monitor":                   "option monitor wants a value",
+		"panic":                     "option panic wants a value",
+		"env.TZ=UTC TRACE=1 quiet":  "no option TRACE; `env.TRACE=` sets that variable\nquiet means nothing",
 		"my.option=1":               "",
+		`"env.A=b c"`:               `a quote stands behind the =, as in env.NAME="a b"`,
+		`env.A="b c"`:               "",
+		"DEBUG=1":                   "no option DEBUG; `env.DEBUG=` sets that variable",
+		"GODEBUG=gctrace=1":         "no option GODEBUG; `env.GODEBUG=` sets that variable",
+		"DEBUG":                     "DEBUG means nothing to the kernel",
+		"-- DEBUG=1":                "",
 		"-- tyt=raw":                "",
 	} {
-		if got := unknownOption(line); !strings.Contains(got, want) || (got == "") != (want == "") {
-			t.Errorf("unknownOption(%q) = %q; want %q", line, got, want)
+		if got := strings.Join(unknownOptions(line), "\n"); !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("unknownOptions(%q) = %q; want %q", line, got, want)
 		}
 	}
 	if _, _, stderr := zf(strings.NewReader("p"), "run", "-append", "pannic=reset", guest(t)); !strings.Contains(stderr, "zf run: note: the kernel has no option pannic (did you mean panic?); `zf help kernel` lists them\n") {

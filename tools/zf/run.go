@@ -208,6 +208,8 @@ func (f *runFlags) parse(c *call) error {
 		return fmt.Errorf("-reboots %d is negative", f.qemu.Reboots)
 	case f.qemu.UEFI && !f.isISO():
 		return errors.New("-uefi boots ISO images; make one with zf iso")
+	case opensQuote(f.append):
+		return fmt.Errorf("-append: a double quote is not closed in %s; one of two words is env.NAME=\"a b\"", f.append)
 	case f.core != "" && (samePath(f.core, f.target) || f.core == f.json):
 		return fmt.Errorf("-core %s would overwrite %[1]s", f.core)
 	case f.isISO() && (f.append != "" || len(f.arguments) > 0 || f.files.any() || f.flight.any()):
