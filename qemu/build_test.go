@@ -137,7 +137,7 @@ func zfCommand(t testing.TB) string { t.Helper(); return host(t, "../tools/zf") 
 // the arguments do not say otherwise.
 func zfRun(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
-	return exec.Command(zfCommand(t), append([]string{"run", "-smp", "1", "-timeout", "10m"}, args...)...)
+	return exec.Command(zfCommand(t), append([]string{"run", "-v", "-smp", "1", "-timeout", "10m"}, args...)...)
 }
 
 // zfTest is zf test with arguments, on one CPU like zfRun.

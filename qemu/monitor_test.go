@@ -20,7 +20,7 @@ import (
 // preempted has the only processor and a lock.
 func TestMonitorStuck(t *testing.T) {
 	t.Parallel()
-	s := inTmux(t, zfCommand(t), "run", "-q", "-smp", "1", "-timeout", "10m", program(t, "monitor"), "--", "stuck")
+	s := inTmux(t, zfCommand(t), "run", "-v", "-q", "-smp", "1", "-timeout", "10m", program(t, "monitor"), "--", "stuck")
 	s.until(`(?m)^stuck$`, 1)
 	s.key("C-]")
 	head := s.until(monitorPrompt, 1)

@@ -35,7 +35,7 @@ func recordLast(t *testing.T, last string, args ...string) *lasting {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(l.temp) })
-	l.Cmd = exec.Command(zfCommand(t), append([]string{"run", "-timeout", "10m", "-record", l.path, "-record-last", last}, args...)...)
+	l.Cmd = exec.Command(zfCommand(t), append([]string{"run", "-v", "-timeout", "10m", "-record", l.path, "-record-last", last}, args...)...)
 	l.Stdout, l.Stderr, l.Env = l.out, l.log, append(os.Environ(), "TMPDIR="+l.temp)
 	if l.stdin, err = l.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -265,7 +265,7 @@ func TestRecordLastRefuses(t *testing.T) {
 		{[]string{"-record", path, "-record-last", "1ms"}, "want a time of 10ms or more"},
 		{[]string{"-record", path, "-record-last", "x"}, "want a time"},
 	} {
-		out, err := exec.Command(zfCommand(t), append(append([]string{"run", "-record-last", "1s"}, tt.flags...), elf)...).CombinedOutput()
+		out, err := exec.Command(zfCommand(t), append(append([]string{"run", "-v", "-record-last", "1s"}, tt.flags...), elf)...).CombinedOutput()
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(string(out), tt.says) {
 			t.Errorf("%q: %v\n%s\nwant status 2, %q", tt.flags, err, out, tt.says)

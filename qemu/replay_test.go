@@ -39,7 +39,7 @@ func busyHost(t *testing.T) {
 func makeRecording(t *testing.T, stdin io.Reader, args ...string) (path, stdout string, status int) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "run.zfr")
-	cmd := exec.Command(zfCommand(t), append([]string{"run", "-timeout", "10m", "-record", path}, args...)...)
+	cmd := exec.Command(zfCommand(t), append([]string{"run", "-v", "-timeout", "10m", "-record", path}, args...)...)
 	var out, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &out, &stderr
 	err := cmd.Run()
@@ -264,7 +264,7 @@ func TestReplayParts(t *testing.T) {
 func TestCutReplay(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "killed.zfr")
-	cmd := exec.Command(zfCommand(t), "run", "-q", "-record", path, program(t, "replayed"), "--", "forever")
+	cmd := exec.Command(zfCommand(t), "run", "-v", "-q", "-record", path, program(t, "replayed"), "--", "forever")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -391,7 +391,7 @@ func TestRecordRefuses(t *testing.T) {
 		{[]string{"-append", "record.port=com2"}, "one serial port"},
 		{[]string{"-qemu", "-drive", "-qemu", "file=x"}, "-qemu -drive does not go with -record"},
 	} {
-		out, err := exec.Command(zfCommand(t), append(append([]string{"run", "-record", path}, tt.flags...), elf)...).CombinedOutput()
+		out, err := exec.Command(zfCommand(t), append(append([]string{"run", "-v", "-record", path}, tt.flags...), elf)...).CombinedOutput()
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(string(out), tt.says) {
 			t.Errorf("%q: %v\n%s\nwant status 2, %q", tt.flags, err, out, tt.says)

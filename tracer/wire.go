@@ -273,6 +273,10 @@ package tracer
 // stopped it.
 const DiedToo = "died at the same time: "
 
+// RuntimeEnded begins the reason of a program's death whose message the kernel has not seen whole.
+// The program's status follows.
+const RuntimeEnded = "the Go runtime has ended the program with status "
+
 // AllGoroutines begins the line of text that ends a list of all goroutines, each with a trace of
 // the kind "trace". It is followed by the number of the program's goroutines, [OfThemRun], and the
 // number of those that run.

@@ -53,7 +53,7 @@ func ProgramExit(f *arch.TrapFrame, status int) {
 			d.vector, d.code, d.at, d.addr = uint32(fault.Vector), uint32(fault.Error), fault.PC, fault.Addr
 		}
 	} else {
-		d.Reason.Str("the Go runtime has ended the program with status ")
+		d.Reason.Str(tracer.RuntimeEnded)
 		d.Reason.Dec(uint64(status))
 	}
 	asleep := Contains(linux.Message(), "all goroutines are asleep")

@@ -83,7 +83,7 @@ func (m *machine) chooseAccel(ctx context.Context) error {
 		m.accel, name, why = "auto", chosen.Name, chosen.Why
 	}
 	m.qemu.Accel = name
-	if m.sayAccel {
+	if m.verbose && !m.quiet {
 		m.say("accelerator %s: %s", name, why)
 	}
 	return nil

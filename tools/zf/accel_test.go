@@ -28,10 +28,10 @@ func TestAccelFlags(t *testing.T) {
 		want       string // in QEMU's arguments
 		says       string // on standard error
 	}{
-		{"tcg", "", exitOK, "-accel tcg ", "booting guest.elf on q35, 128 MiB\n"},
+		{"tcg", "-v", exitOK, "-accel tcg ", "booting guest.elf on q35, 128 MiB\n"},
 		{"tcg", "-v", exitOK, "-accel tcg ", "zf run: accelerator tcg: as $ZF_ACCEL has it\n"},
 		{"tcg", "-v -accel kvm", exitOK, "-accel kvm ", "zf run: accelerator kvm: as -accel has it\n"},
-		{"tcg", "-accel hvf", exitOK, "-accel hvf ", "booting guest.elf on q35, 128 MiB, hvf\n"},
+		{"tcg", "-v -accel hvf", exitOK, "-accel hvf ", "booting guest.elf on q35, 128 MiB, hvf\n"},
 		{"kvm", "-icount -v", exitOK, "-accel tcg ", "accelerator tcg: since it alone counts instructions for -icount\n"},
 		{"kvm", "-icount -accel auto", exitOK, "-icount shift=0", ""},
 		{"", "-v", exitOK, "-accel ", "zf run: accelerator "},
@@ -95,7 +95,7 @@ func TestAccelGaveUp(t *testing.T) {
 	}
 	t.Setenv(qemu.Variable, fake)
 	t.Setenv("XDG_CACHE_HOME", dir)
-	want := "zf run: the accelerator does not work: kvm: emulation failure; -accel tcg does without it\n"
+	want := "zf run: the accelerator does not work: kvm: emulation failure; -accel tcg does\n    without it\n"
 	if code, _, stderr := zf(nil, "run", "-q", "-accel", "kvm", elf); code != exitMachine || !strings.HasSuffix(stderr, want) {
 		t.Errorf("zf run = %d, %q; want 3 and %q", code, stderr, want)
 	}

@@ -17,6 +17,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/term"
@@ -43,6 +44,7 @@ type console struct {
 	interrupt func()
 	nmi       func()
 	last      time.Time     // of the last ^C
+	pressed   atomic.Bool   // there was one
 	ready     chan struct{} // closed when the guest listens
 	once      sync.Once
 
@@ -130,6 +132,7 @@ func (c *console) keys(p []byte, now time.Time) int {
 				continue
 			}
 			c.last = now
+			c.pressed.Store(true)
 		case keyQuit:
 			c.nmi()
 			continue

@@ -27,6 +27,11 @@
 //	machine.go        what run and test share
 //	kernelline.go     the kernel's command line, and the parts that it asks for
 //	net.go            a machine's network, and the ports that the host reaches
+//	screen.go         what a machine says, on its way to the user
+//	short.go          how a death is shown in a few lines
+//	runtimetext.go    what Go's runtime prints of it
+//	bootreport.go     the kernel's boot report
+//	deaths.go         -log, zf last
 //	attend.go         ^\ for a machine that runs; the end of one that has halted for good
 //	accel.go          -accel and -icount
 //	record.go         -record

@@ -193,7 +193,7 @@ func withQEMUStep(err error) error {
 
 // sayQEMU says with -v what QEMU has said in its own words, below the sentence for it.
 func (m *machine) sayQEMU(err error) {
-	if q := (qemuError{}); m.sayAccel && errors.As(withQEMUStep(err), &q) {
+	if q := (qemuError{}); m.verbose && errors.As(withQEMUStep(err), &q) {
 		m.say("in QEMU's own words: %s", printable(q.error.Error()))
 	}
 }

@@ -89,7 +89,7 @@ func TestReboots(t *testing.T) {
 		{"1", "early.div0", exitTrace, "zf run: runtime error: integer divide by zero", "zf1 previous 1\r\n"},
 		{"2", "early.div0", exitTrace, "zf run: in main.divideC", "zf1 previous 2\r\n"},
 	} {
-		code, stdout, stderr := zf(strings.NewReader(""), "run", "-timeout", "10m", "-reboots", tt.reboots,
+		code, stdout, stderr := zf(strings.NewReader(""), "run", "-v", "-timeout", "10m", "-reboots", tt.reboots,
 			"-append", "crash=early.nil-write panic=reset crash.then="+tt.then, crashLab(t))
 		if code != tt.want || !strings.Contains(stderr, tt.says) || !strings.Contains(strings.ReplaceAll(stdout, "\r\n", "\n"), strings.ReplaceAll(tt.hears, "\r\n", "\n")) {
 			t.Errorf("-reboots %s, then %s: %d, %q; want %d with %q, and on the serial port %q: %q",
@@ -107,7 +107,7 @@ func TestAnotherBuildDied(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(elf, options string) (code int, stdout, stderr string) {
-		return zf(strings.NewReader(""), "run", "-timeout", "60s", "-append", options,
+		return zf(strings.NewReader(""), "run", "-v", "-timeout", "60s", "-append", options,
 			"-qemu", "-object", "-qemu", "memory-backend-file,id=ram0,size=128M,share=on,mem-path="+ram,
 			"-qemu", "-machine", "-qemu", "memory-backend=ram0", elf)
 	}

@@ -19,13 +19,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/term"
 
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/format/eventstream"
+	"github.com/zeroframe/zeroframe/tools/format/render"
 	"github.com/zeroframe/zeroframe/tools/format/trace"
+	"github.com/zeroframe/zeroframe/tools/format/wire"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
@@ -41,21 +44,28 @@ type machine struct {
 	json       string
 	force      bool
 	view       viewFlags
+	verbose    bool   // show traces with all that they say
+	logFile    string // -log
+	log        recorder
+	noCore     bool // there is no -core
+	tests      bool // the program is a test binary, whose output is read by others
 	records    *records
 	console    string        // -console: "virtio" or "com1"
 	accel      string        // -accel; "" means the default
-	sayAccel   bool          // say which accelerator it is, and why
 	noMounts   bool          // -mount none
 	smp        bool          // the user has said how many CPUs
 	core       string        // -core: the file; "": none
 	coreELF    string        // the image that it is of
 	built      bool          // which is there for this run alone
 	cored      error         // what has become of the core
+	keeps      bool          // the heap is to be read at an end of memory
+	heap       string        // what the heap has, where the machine has died for want of memory
 	oneCPU     bool          // what is asked for is of one CPU, unless the user has said how many
 	record     string        // -record: the file; "": none
 	recordLast time.Duration // -record-last; 0: all
 	recordBy   string        // the flag that has said so; "": -record
 	name       string        // of what is booted, for the recording
+	pressed    *atomic.Bool  // the user has pressed ^C
 }
 
 // maxCPUs is how many CPUs the kernel takes.
@@ -158,6 +168,7 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File) int {
 		return m.failed(exitMachine, fmt.Errorf("terminal: %w", err))
 	}
 	defer con.restore()
+	m.pressed = &con.pressed
 	opt := trace.Options{Force: m.force}
 	if m.core == "" { // which tells more
 		opt.OnList = listWaits
@@ -165,7 +176,15 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File) int {
 	if record.w != nil {
 		opt.JSON = record
 	}
-	out, err := m.newScreen(serial, serial, sym, cooked, m.quiet, opt)
+	if m.logFile != "" {
+		file, err := os.Create(m.logFile)
+		if err != nil {
+			return m.failed(exitUsage, fmt.Errorf("-log: %w", err))
+		}
+		m.log = recorder{w: file, name: m.logFile}
+		defer m.log.close()
+	}
+	out, err := m.newScreen(serial, serial, sym, cooked, m.quiet, m.newDeaths(), opt)
 	if err != nil {
 		return m.failed(exitUsage, err)
 	}
@@ -181,16 +200,23 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File) int {
 		m.keepCore(vm, sym)
 	}
 	m.qemu.Stdin, m.qemu.Stdout = con, noticing{out.text, con.listens}
+	if out.program != nil {
+		m.qemu.PortOutput = noticing{out.program, con.listens}
+		m.qemu.PortErrors = noticing{out.errors, con.listens}
+	}
 	recording, err := m.startRecord(ctx, sym, cooked)
 	if err != nil {
 		out.close()
 		return m.failed(exitUsage, fmt.Errorf("%s: %w", m.recordFlagName(), err))
 	}
 	code := m.run(ctx, sym, con, options, out, second, recording)
-	if err := record.close(); err != nil {
-		m.fail(fmt.Errorf("-json: traces are missing from %s: %w", record.name, err))
-		if code == exitOK {
-			code = exitUsage
+	for _, r := range []struct {
+		*recorder
+		what string
+	}{{record, "-json: traces are"}, {&m.log, "-log: text is"}} {
+		if err := r.close(); err != nil {
+			m.fail(fmt.Errorf("%s missing from %s: %w", r.what, r.name, err))
+			code = cmp.Or(code, exitUsage)
 		}
 	}
 	return code
@@ -207,7 +233,7 @@ func (m *machine) run(ctx context.Context, sym *symbol.File, con *console, optio
 		out.close()
 		recording.remove()
 		if ctx.Err() != nil {
-			m.say("%v", errInterrupted)
+			m.sayEnd(errInterrupted.Error(), nil)
 			return exitInterrupt
 		}
 		code := m.failed(exitMachine, err)
@@ -218,10 +244,7 @@ func (m *machine) run(ctx context.Context, sym *symbol.File, con *console, optio
 	con.start(func() { m.askNMI(vm) })
 	stuck := m.attend(vm, out.filter, quit)
 	res, err := vm.Wait()
-	for _, cerr := range []error{out.text.Close(), second.Close(), out.filter.Close(),
-		out.ends.flush()} {
-		err = cmp.Or(err, cerr)
-	}
+	err = cmp.Or(err, out.close(), second.Close())
 	rerr := recording.end(res, err)
 	if s := recording.begins(); s != "" && !m.quiet {
 		m.say("%s", s)
@@ -263,7 +286,7 @@ func (m *machine) openJSON() (serial io.Writer, r *recorder, err error) {
 
 // sayBooting says what is booted, and what is odd about its options.
 func (m *machine) sayBooting() {
-	if !m.quiet {
+	if !m.quiet && m.verbose {
 		with := ""
 		if line := kernelCommandLine(m.append, m.arguments); line != "" {
 			with = ", with " + line
@@ -359,53 +382,49 @@ func (m *machine) ended(ctx context.Context, sym *symbol.File, res qemu.Result, 
 		code = exitUsage
 	}
 	if msg != "" {
-		m.say("%s", msg)
+		m.sayEnd(msg, err)
 		m.sayQEMU(err)
 		if strings.HasSuffix(msg, registersFollow) {
 			io.WriteString(m.stderr, generalRegisters(res.Registers))
 		}
 	}
-	out.died.say(&m.streams)
+	died := &out.died
+	if out.short != nil {
+		died = &out.short.died
+	}
+	if errors.Is(err, qemu.ErrTimeout) && stats.Traces > 0 && died.first == nil {
+		dir, _ := os.Getwd()
+		io.WriteString(m.stderr, died.where(m.who, dir))
+	}
+	if died.first != nil && m.quit(died.first) {
+		return exitInterrupt
+	}
+	if out.short == nil {
+		died.say(&m.streams)
+		if m.heap != "" {
+			m.say("%s", m.heap)
+		}
+	}
 	return code
 }
 
-// A screen is the way of a machine's text to the user: the records in it are taken out, its
-// traces resolved, its lines ended as the program has ended them.
-type screen struct {
-	text   *eventstream.Text // takes what the machine says
-	filter *trace.Filter
-	ends   *lineEnds
-	died   ending
+// sayEnd says how the machine has ended. That zf test was interrupted it says by itself, once.
+func (m *machine) sayEnd(msg string, err error) {
+	switch {
+	case m.tests && msg == errInterrupted.Error():
+	case errors.Is(err, qemu.ErrQEMU):
+		m.say("%s", msg) // it may have a command that is to be copied
+	default:
+		w := render.Short{Width: columns}
+		io.WriteString(m.stderr, strings.Join(w.Wrap(m.who+": "+msg, "    "), "\n")+"\n")
+	}
 }
 
-// newScreen returns a screen that writes to a writer. looks is what that looks like: a terminal,
-// or none.
-func (m *machine) newScreen(to, looks io.Writer, sym *symbol.File, cooked, quiet bool,
-	opt trace.Options) (*screen, error) {
-	s := &screen{ends: &lineEnds{w: to}}
-	opt.Symbols, opt.Color, opt.Sanitize, opt.Columns = sym, wantColor(looks), isTerminal(looks),
-		columnsOf(looks)
-	opt.Log, opt.Idle, opt.OnTrace = m.stderr, trace.DefaultIdle, s.died.take
-	err := m.view.apply(&opt, opt.Color)
-	if err != nil {
-		return nil, err
-	}
-	if cooked {
-		to = s.ends
-	}
-	if quiet {
-		to = &withoutReport{w: to}
-	}
-	if s.filter, err = trace.NewFilter(to, opt); err != nil {
-		return nil, err
-	}
-	s.text = m.records.text(s.filter, &m.streams)
-	return s, nil
-}
-
-// close ends it.
-func (s *screen) close() error {
-	return errors.Join(s.text.Close(), s.filter.Close(), s.ends.flush())
+// quit reports whether a trace is of a program that the user's ^C has ended, as on Linux: it is no
+// death.
+func (m *machine) quit(t *wire.Trace) bool {
+	const bySignal = "ended by signal 2, SIGINT" // kernel/fault/programend.go
+	return t.Reason == bySignal && m.pressed != nil && m.pressed.Load()
 }
 
 // setAppend makes the kernel's command line. Our options come first: behind a "--" in the user's
@@ -418,7 +437,7 @@ func (m *machine) setAppend(options []string) {
 	}
 }
 
-// recorder takes the traces as JSON. An error stops it alone, not the machine, whose
+// recorder takes the traces as JSON, or the whole text. An error stops it alone, not the machine, whose
 // text goes on; the end of the command tells.
 type recorder struct {
 	w    io.Writer // nil: none

@@ -59,6 +59,7 @@ func commands() []command {
 		{"build", "[flags] PKG", "build a main package into a bootable image", buildText, runBuild, ""},
 		{"run", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, with traces resolved live",
 			runText, runRun, ""},
+		{"last", "[-report]", "show the whole trace of the latest death", lastText, runLast, ""},
 		{"replay", "[flags] FILE.zfr", "do a run again that zf run -record has recorded", replayText,
 			runReplay, ofRecordings},
 		{"why", "[flags] FILE.zfr", "say what a recorded death came from", whyText, runWhy, ofRecordings},

@@ -67,7 +67,8 @@ func (p *playing) run() error {
 	if !p.show {
 		to = io.Discard
 	}
-	out, err := p.newScreen(to, p.stdout, p.rec.sym, p.rec.Cooked, p.rec.Quiet, trace.Options{})
+	out, err := p.newScreen(to, p.stdout, p.rec.sym, p.rec.Cooked, p.rec.Quiet, nil,
+		trace.Options{})
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func TestReport(t *testing.T) {
 	if code, _, stderr := zf(nil, "build", "-o", file("dead.elf"), file("main.go")); code != 0 {
 		t.Fatalf("zf build = %d: %s", code, stderr)
 	}
-	code, stdout, stderr := zf(nil, "run", "-timeout", "10m", "-cpuprofile", file("cpu"), "-handles", file("open"), file("dead.elf"))
+	code, stdout, stderr := zf(nil, "run", "-v", "-timeout", "10m", "-cpuprofile", file("cpu"), "-handles", file("open"), file("dead.elf"))
 	if code != exitTrace {
 		t.Fatalf("zf run = %d; want a trace: %s%s", code, stdout, stderr)
 	}

@@ -31,12 +31,21 @@ ARGS are the program's arguments (os.Args[1:]): they are appended to the kernel
 command line behind " -- ", in double quotes where they need it. Its os.Args[0]
 is the last element of the package path, unless -append has arg0=NAME.
 
-On a terminal ^C is the program's, as a SIGINT; a second one within a second
-ends the machine. ^\ sends it an NMI, so that it says where it is. ^] opens the
-kernel's monitor, a prompt for looking at the machine, which stands still
-meanwhile: type help there; a second ^] goes to the program. Input that
-is no terminal has an end of file (kernel option tty=pipe, unless -append has
-another tty=).
+On a terminal ^C is the program's, as a SIGINT, which ends it unless it has a
+handler; a second one within a second ends the machine. ^\ sends it an NMI, so
+that it says where it is. ^] opens the kernel's monitor, a prompt for looking at
+the machine, which stands still meanwhile: type help there; a second ^] goes to
+the program. Input that is no terminal has an end of file (kernel option
+tty=pipe, unless -append has another tty=).
+
+A death is shown in a few lines: the reason, the program's own place, the frames
+of what died, who waits for whom or what the other CPUs did, and of an end of
+memory what the heap has. All that the machine has said is in a file that the
+last line names, of which the 50 latest are kept; zf last shows the latest one.
+With -v all is shown as it comes. The program's two outputs are those of zf,
+byte for byte, and what the kernel says goes to standard error. With -console
+com1 the text of both goes to standard output, and with -v all does. What Go's
+runtime prints of a panic is shown by the death alone.
 
 What a program or the kernel sends as records (/dev/record) is taken out of the
 text; -records keeps it. With -append record.port=com2 the machine has a second
@@ -56,7 +65,8 @@ breakpoints, and shown at the end with what could not be probed, and why.
 Exit status: 0 the program exited 0; 1 it ended in a trace; 2 wrong usage, a
 failed build, or what a flag such as -cpuprofile wants has not come; 3 the
 machine failed (timeout, triple fault, QEMU missing); otherwise the program's
-own status + 64. With -reboots, it is that of the last boot.`
+own status + 64, and 255 where that is more; 130 it ended by ^C. With -reboots,
+it is that of the last boot.`
 
 // runFlags is what the command line of `zf run` says.
 type runFlags struct {
@@ -86,8 +96,10 @@ func runRun(c *call) error {
 		return notBuilt(err)
 	}
 	for _, path := range []string{elf, f.target} {
-		if f.json != "" && f.json != "-" && samePath(f.json, path) {
-			return fmt.Errorf("-json %s would overwrite %[1]s", f.json)
+		for _, o := range []struct{ flag, path string }{{"-json", f.json}, {"-log", f.logFile}} {
+			if o.path != "" && o.path != "-" && samePath(o.path, path) {
+				return fmt.Errorf("%s %s would overwrite %[2]s", o.flag, o.path)
+			}
 		}
 	}
 	if err := f.records.wrong(); err != nil {
@@ -180,8 +192,10 @@ func (f *runFlags) parse(c *call) error {
 			"end the machine after `TIME`, such as 5s, with a trace of where it\nis (default 0: never)"},
 		{&f.json, "json",
 			"write traces as JSON lines to `FILE`; - is standard output, and serial\noutput then goes to standard error"},
-		{&f.quiet, "q", "say nothing but what the program says: no boot report"},
-		{&f.sayAccel, "v", "say which accelerator runs the machine, and why"},
+		{&f.quiet, "q", "say nothing but what the program says; with -v, leave the boot\nreport out"},
+		{&f.verbose, "v",
+			"show the boot report, all that the traces say as it comes, and which\naccelerator runs the machine, and why"},
+		{&f.logFile, "log", "write all that the machine says to `FILE`, as -v would show it"},
 		{&f.force, "force", "resolve traces that come from another build, too"},
 		{&f.qemu.UEFI, "uefi", "boot by UEFI firmware (OVMF): ISO images only"},
 		{&f.core, "core",
@@ -198,7 +212,7 @@ func (f *runFlags) parse(c *call) error {
 		return err
 	}
 	if err := cmp.Or(f.wrongAccel(), f.flight.wrong(), f.wrongRecord(),
-		whole.Try(f.core, f.json)); err != nil {
+		whole.Try(f.core, f.logFile, f.json)); err != nil {
 		return err
 	}
 	switch {
@@ -212,6 +226,8 @@ func (f *runFlags) parse(c *call) error {
 		return fmt.Errorf("-append: a double quote is not closed in %s; one of two words is env.NAME=\"a b\"", f.append)
 	case f.core != "" && (samePath(f.core, f.target) || f.core == f.json):
 		return fmt.Errorf("-core %s would overwrite %[1]s", f.core)
+	case f.logFile != "" && (f.logFile == f.json || f.logFile == f.core || f.logFile == f.record):
+		return fmt.Errorf("-log %s is written by another flag, too", f.logFile)
 	case f.isISO() && (f.append != "" || len(f.arguments) > 0 || f.files.any() || f.flight.any()):
 		return fmt.Errorf("%s has its own command line, arguments and files; give them to zf iso",
 			f.target)

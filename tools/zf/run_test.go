@@ -149,13 +149,13 @@ func TestRunExitStatus(t *testing.T) {
 		{"h", nil, 3, "the machine halted without an exit status at rip 0x2"},
 		{"r", nil, 3, "triple fault or reset at rip 0x2"},
 		{"r", nil, 3, " (boot.entry+0x"},
-		{"r", nil, 3, "; registers:\nEAX=00000072 EBX="},
+		{"r", nil, 3, " registers:\nEAX=00000072 EBX="},
 		{"", []string{"-timeout", "3s"}, 3, "timeout after 3s at rip 0x2"},
 		{"", []string{"-machine", "nosuch"}, 3, "unsupported machine type"},
 		{"", []string{"-qemu", "-nosuch"}, 3, "QEMU has no option -nosuch"},
 		{"e", []string{"-m", "8M", "-machine", "pc", "-cpu", "max", "-append", "a=b"}, 0, "on pc, 8 MiB, with a=b\n"},
 	} {
-		args := append([]string{"run", "-timeout", "10m"}, append(tt.args, elf)...)
+		args := append([]string{"run", "-v", "-timeout", "10m"}, append(tt.args, elf)...)
 		code, stdout, stderr := zf(strings.NewReader(tt.keys), args...)
 		if code != tt.want || !strings.Contains(stderr, tt.says) {
 			t.Errorf("zf %q with key %q = %d, %q; want %d with %q", args, tt.keys, code, stderr, tt.want, tt.says)
@@ -163,8 +163,17 @@ func TestRunExitStatus(t *testing.T) {
 		if tt.want != 3 && stdout != "M\n" {
 			t.Errorf("zf %q: standard output %q; want %q", args, stdout, "M\n")
 		}
-		if n := strings.Count(stderr, "zf run: "); n > 2 {
-			t.Errorf("zf %q: %d lines on standard error; want what it boots and one for the end: %s", args, n, stderr)
+		most := 3
+		if strings.Contains(stderr, "zf run: in QEMU's own words: ") {
+			most++
+		}
+		for line := range strings.Lines(stderr) {
+			if strings.HasPrefix(line, "zf run: triple fault") && len(line) > 81 {
+				t.Errorf("zf %q: %d columns: %s", args, len(line)-1, line)
+			}
+		}
+		if n := strings.Count(stderr, "zf run: "); n > most {
+			t.Errorf("zf %q: %d lines on standard error; want the accelerator, what it boots, one for the end and QEMU's: %s", args, n, stderr)
 		}
 	}
 }
@@ -178,7 +187,7 @@ func TestRunQEMUMessages(t *testing.T) {
 }
 
 func TestRunArguments(t *testing.T) {
-	code, _, stderr := zf(strings.NewReader("e"), "run", "-append", "x=1", guest(t), "--", "-v", "two words", "")
+	code, _, stderr := zf(strings.NewReader("e"), "run", "-v", "-append", "x=1", guest(t), "--", "-v", "two words", "")
 	if want := ", with x=1 -- -v \"two words\" \"\"\n"; code != 0 || !strings.Contains(stderr, want) {
 		t.Errorf("zf run with arguments = %d, %q; want %s in it", code, stderr, want)
 	}
@@ -274,12 +283,12 @@ func TestRunWithoutQEMU(t *testing.T) {
 }
 
 func TestRunJSON(t *testing.T) {
-	code, stdout, stderr := zf(strings.NewReader("e"), "run", "-json", "-", guest(t))
+	code, stdout, stderr := zf(strings.NewReader("e"), "run", "-v", "-json", "-", guest(t))
 	if code != 0 || stdout != "" || !strings.Contains(stderr, "M\n") {
 		t.Errorf("zf run -json - = %d, %q, %q; want serial output on standard error alone", code, stdout, stderr)
 	}
 	file := filepath.Join(t.TempDir(), "traces.json")
-	code, stdout, _ = zf(strings.NewReader("e"), "run", "-json", file, guest(t))
+	code, stdout, _ = zf(strings.NewReader("e"), "run", "-v", "-json", file, guest(t))
 	if b, err := os.ReadFile(file); code != 0 || stdout != "M\n" || err != nil || len(b) != 0 {
 		t.Errorf("zf run -json FILE = %d, %q, file %q, %v; want an empty file", code, stdout, b, err)
 	}
@@ -366,7 +375,7 @@ func TestRunSignals(t *testing.T) {
 	} {
 		var out, msg buffer
 		done := make(chan int)
-		go func() { done <- dispatch([]string{"run", "-timeout", "10m", guest(t)}, nil, &out, &msg) }()
+		go func() { done <- dispatch([]string{"run", "-v", "-timeout", "10m", guest(t)}, nil, &out, &msg) }()
 		out.until(t, "M\n")
 		if err := syscall.Kill(os.Getpid(), tt.sig); err != nil {
 			t.Fatal(err)
@@ -393,7 +402,7 @@ func TestRunTerminal(t *testing.T) {
 	var screen buffer
 	go io.Copy(&screen, master)
 	done := make(chan int)
-	go func() { done <- dispatch([]string{"run", "-timeout", "10m", guest(t)}, slave, slave, slave) }()
+	go func() { done <- dispatch([]string{"run", "-v", "-timeout", "10m", guest(t)}, slave, slave, slave) }()
 	screen.until(t, "M\r\n")
 	master.WriteString("x\x1a\x04") // ^Z and ^D are keys like others
 	screen.until(t, `x\x1a\x04`)    // as the filter shows them
@@ -445,6 +454,7 @@ func TestRunKernelOptions(t *testing.T) {
 		{[]string{"-console", "com1"}, "arg0=guest tty=pipe"},
 		{[]string{"-append", "console=com1"}, "arg0=guest tty=pipe console=com1"},
 		{[]string{"-files", dir}, "arg0=guest console=virtio tty=pipe"},
+		{[]string{"-core", filepath.Join(dir, "core")}, "arg0=guest console=virtio panic=halt tty=pipe"},
 	} {
 		zf(nil, append(append([]string{"run"}, tt.args...), guest(t), "--", "-a", "b c")...)
 		args, err := os.ReadFile(filepath.Join(dir, "args"))

@@ -108,6 +108,7 @@ type symbolizeFlags struct {
 	guess               bool
 	demangle            bool
 	json, force, follow bool
+	short               bool
 	baud                int
 	reconnect           input.Reconnect
 	input               string
@@ -149,7 +150,8 @@ func runSymbolize(c *call) error {
 	if err := f.view.apply(&opt, opt.Color && isTerminal(c.stdout)); err != nil {
 		return err
 	}
-	filter, err := trace.NewFilter(f.view.alone(f.format, c.stdout, &opt), opt)
+	to, few := f.output(c, &opt)
+	filter, err := trace.NewFilter(to, opt)
 	if err != nil {
 		return err
 	}
@@ -158,7 +160,7 @@ func runSymbolize(c *call) error {
 	decoded := input.Text(in,
 		func() { note("the input is UTF-16, as Windows' tools write it; it is shown as UTF-8") })
 	err = pumpBy(ctx, pieces(size), withRecords{between, filter}, decoded, images.failed())
-	for _, cerr := range []error{between.Close(), filter.Close(), f.records.end()} {
+	for _, cerr := range []error{between.Close(), filter.Close(), few.close(), f.records.end()} {
 		err = cmp.Or(err, cerr)
 	}
 	if images.wait(ctx); err == nil && ctx.Err() == nil {
@@ -175,6 +177,20 @@ func runSymbolize(c *call) error {
 		return nil
 	}
 	return status(exitUsage)
+}
+
+// output returns where the filter writes, and with -short what shows deaths as zf run does.
+func (f *symbolizeFlags) output(c *call, opt *trace.Options) (io.Writer, *short) {
+	if !f.short {
+		return f.view.alone(f.format, c.stdout, opt), nil
+	}
+	m := machine{streams: c.streams, view: f.view}
+	m.stderr = c.stdout
+	s := m.newShort(c.stdout, c.stdout, false, nil)
+	s.options(opt)
+	opt.Color, opt.Links = false, ""
+	opt.Foreign = false // what Go's runtime prints of the same death
+	return io.Discard, s
 }
 
 // resolved reports whether all that came was resolved.
@@ -299,6 +315,7 @@ func (f *symbolizeFlags) parse(c *call) error {
 		{&f.format, "format",
 			"what is printed: `FORMAT` is text, or of the traces alone json\n(one object a line), k (the columns of a debugger's k) or markdown\n(for an issue)"},
 		{&f.json, "json", "the same as -format=json"},
+		{&f.short, "short", "show each death in a few lines, as zf run does; traces of other\nsystems are left as they are"},
 		{&f.force, "force", "resolve traces of another or an unknown build too"},
 		{&f.bias, "bias",
 			"how far above its ELF addresses the system of other traces runs:\n`ADDR`, or FUNC+OFFSET=ADDR, where something was; of the first -e\n(default: as the trace tells)"},
@@ -338,6 +355,8 @@ func (f *symbolizeFlags) check(c *call, inputs []string) error {
 		return c.wrong("%w", errNoELF)
 	case !slices.Contains(formats, f.format):
 		return c.wrong("-format is %s, not %q", formatList(), f.format)
+	case f.short && f.format != "text":
+		return c.wrong("-short shows text, and -format=%s does not", f.format)
 	case f.json && f.format != "json":
 		return c.wrong("-json and -format=%s ask for two things at once", f.format)
 	case len(inputs) > 1 && !photos:

@@ -69,7 +69,7 @@ func TestTestVerdict(t *testing.T) {
 		{"exit", "-bench=x", "./lib", 0, `^M\nok  \tguest/lib\t\d+\.\d{3}s\n$`, ""},
 		{"trace", "", "./lib", 1, `^M\nFAIL\tguest/lib\t\d+\.\d{3}s\n$`, ""},
 		{"program", "", "errors", 1, `^M\nzf test: the program exited with status 5\nFAIL\terrors\t\d+\.\d{3}s\n$`, ""},
-		{"reset", "", "./lib", 3, `^M\nzf test: triple fault .*; registers:\n([EC].*\n)+FAIL\tguest/lib\t\d+\.\d{3}s\n$`, ""},
+		{"reset", "", "./lib", 3, `^M\nzf test: triple fault (?s:.*); registers:\n([EC].*\n)+FAIL\tguest/lib\t\d+\.\d{3}s\n$`, ""},
 		{"exit", "", "./none", 0, `^\?   \tguest/none\t\[no test files\]\n$`, ""},
 		{"exit", "", "./bad", 2, `^FAIL\tguest/bad \[build failed\]\n$`, "undefined: undefined"},
 		{"exit", "", "./nosuch", 2, `^FAIL\t\S+ \[setup failed\]\n$`, "nosuch"},

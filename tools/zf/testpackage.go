@@ -359,7 +359,7 @@ func (t *packageTest) machineOf(image, archive, self string,
 	c := t.machine
 	c.records = &records{dir: t.machine.records.dir}
 	c.qemu.Kernel, c.qemu.Initrd, c.qemu.Shares = image, archive, shares
-	c.name = filepath.Base(image)
+	c.name, c.coreELF, c.built, c.tests = filepath.Base(image), image, true, true
 	c.options = []string{
 		"report=off",
 		kernelOption("arg0", self),

@@ -1,6 +1,7 @@
 // Package trace is the filter that follows a stream: serial output in, the same out with
 // its traces resolved in place, without changing or delaying anything else.
 //
+//	options.go what a Filter is asked to do, and what it has seen
 //	filter.go  the Filter: an io.Writer over all of it
 //	render.go  how Zeroframe's own traces look in 80 columns
 //	idle.go    what a Filter does when no input comes

@@ -3,8 +3,10 @@ package trace
 // What is at the addresses in text of others, shown below its lines.
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/zeroframe/zeroframe/tools/format/foreign"
@@ -14,12 +16,29 @@ import (
 // pass sends text of the input through and says what is at the addresses in it.
 func (f *Filter) pass(p []byte) {
 	f.text(p)
+	if len(p) > 0 {
+		f.toText(p)
+	}
 	if f.foreign == nil {
 		return
 	}
 	f.showHits(f.foreign.Add(p))
 	if len(f.buf) >= sendAt {
 		f.send()
+	}
+}
+
+// toText gives text to who wants it alone. What Flush releases may be the beginning of a trace's
+// line, and waits for more.
+func (f *Filter) toText(p []byte) {
+	p = f.withoutSaved(p)
+	switch {
+	case f.opt.Text == nil || len(p)+len(f.loose) == 0:
+	case f.flushing:
+		f.loose = append(f.loose, p...)
+	case f.err == nil:
+		_, f.err = f.opt.Text.Write(append(f.loose, p...))
+		f.loose = f.loose[:0]
 	}
 }
 
@@ -90,3 +109,36 @@ func (f *Filter) showHit(h *foreign.Hit) {
 		f.context(c)
 	}
 }
+
+// withoutSaved drops the host's lines below those of a trace that was resolved before the log was
+// saved: indented ones, and notes. They pass as text otherwise, for a better ELF or less of the
+// source may be asked for now (again.go).
+func (f *Filter) withoutSaved(p []byte) []byte {
+	if f.saved == savedLine && len(f.part)+len(p) > 0 {
+		p, f.part = append(f.part, p...), nil
+	}
+	for f.saved != notSaved && len(p) > 0 {
+		if f.saved == savedLine && len(p) < len(hostTag) && strings.HasPrefix(hostTag, string(p)) {
+			f.part = bytes.Clone(p) // more of it is to come
+			return nil
+		}
+		if f.saved == savedLine && p[0] != ' ' && !bytes.HasPrefix(p, []byte(hostTag)) {
+			f.saved = notSaved
+			break
+		}
+		i := bytes.IndexByte(p, '\n')
+		if f.saved = savedLine; i < 0 {
+			f.saved, i = inSavedLine, len(p)-1
+		}
+		p = p[i+1:]
+	}
+	return p
+}
+
+// Where text is below a line of such a trace: at the beginning of a line, or in one that is
+// dropped.
+const (
+	notSaved = iota
+	savedLine
+	inSavedLine
+)

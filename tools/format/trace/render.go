@@ -159,6 +159,7 @@ func (f *Filter) frameLine(l *wire.Line, columns int) {
 func (f *Filter) callsOf(l *wire.Line, fr *wire.Frame, columns int) {
 	if l.Wire < len(l.Raw) {
 		f.newline()
+		f.saved, f.resolved = savedLine, true
 		return
 	}
 	f.calls(fr, columns)
