@@ -48,6 +48,7 @@
 //	console.go        the guest's input
 //	quiet.go          -q
 //	lineends.go       CR LF
+//	timestamps.go     the time before each line (-timestamps)
 //	process_unix.go, process_windows.go  terminals and processes
 //	termios_linux.go, termios_bsd.go     terminals
 //	chaos.go          -chaos

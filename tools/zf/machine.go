@@ -47,8 +47,10 @@ type machine struct {
 	verbose    bool   // show traces with all that they say
 	logFile    string // -log
 	log        recorder
-	noCore     bool // there is no -core
-	tests      bool // the program is a test binary, whose output is read by others
+	timestamps bool      // put the time before each line
+	began      time.Time // of the boot
+	noCore     bool      // there is no -core
+	tests      bool      // the program is a test binary, whose output is read by others
 	records    *records
 	console    string        // -console: "virtio" or "com1"
 	accel      string        // -accel; "" means the default
@@ -168,7 +170,7 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File) int {
 		return m.failed(exitMachine, fmt.Errorf("terminal: %w", err))
 	}
 	defer con.restore()
-	m.pressed = &con.pressed
+	m.pressed, m.began = &con.pressed, time.Now()
 	opt := trace.Options{Force: m.force}
 	if m.core == "" { // which tells more
 		opt.OnList = listWaits

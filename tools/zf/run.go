@@ -196,6 +196,8 @@ func (f *runFlags) parse(c *call) error {
 		{&f.verbose, "v",
 			"show the boot report, all that the traces say as it comes, and which\naccelerator runs the machine, and why"},
 		{&f.logFile, "log", "write all that the machine says to `FILE`, as -v would show it"},
+		{&f.timestamps, "timestamps",
+			"put the seconds since the boot before each line of the program and the\nkernel"},
 		{&f.force, "force", "resolve traces that come from another build, too"},
 		{&f.qemu.UEFI, "uefi", "boot by UEFI firmware (OVMF): ISO images only"},
 		{&f.core, "core",

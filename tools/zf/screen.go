@@ -40,6 +40,7 @@ func (m *machine) newScreen(to, looks io.Writer, sym *symbol.File, cooked, quiet
 		return nil, err
 	}
 	if deaths == nil {
+		to = m.stamps(to)
 		opt.Sanitize, opt.Columns = isTerminal(looks), columnsOf(looks)
 	} else {
 		s.short = m.newShort(to, looks, cooked, deaths)

@@ -35,8 +35,9 @@ type short struct {
 	tests     bool
 	noCore    bool
 	quit      func(t *wire.Trace) bool // it is not to be shown
-	runtime   *runtimeText             // has what Go's runtime prints
-	program   io.Writer                // with a port, has the program's standard output
+	stamps    func(io.Writer) io.Writer
+	runtime   *runtimeText // has what Go's runtime prints
+	program   io.Writer    // with a port, has the program's standard output
 	report    *bootReport
 	ends      []*lineEnds
 	sanitized []*sanitizing
@@ -61,7 +62,8 @@ const settled = 5 * time.Second
 // goes to out, which looks like looks.
 func (m *machine) newShort(out, looks io.Writer, cooked bool, log *deathLog) *short {
 	s := &short{streams: m.streams, log: log, named: m.logFile, core: m.core,
-		coreELF: m.elfOfCore(), heap: &m.heap, tests: m.tests, noCore: m.noCore, quit: m.quit}
+		coreELF: m.elfOfCore(), heap: &m.heap, tests: m.tests, noCore: m.noCore, quit: m.quit,
+		stamps: m.stamps}
 	if m.tests { // standard output has all of a test
 		s.stderr = out
 	}
@@ -86,9 +88,10 @@ func (m *machine) newShort(out, looks io.Writer, cooked bool, log *deathLog) *sh
 	return s
 }
 
-// shows returns what shows text: as the program has ended its lines, and without
+// shows returns what shows text: as the program has ended its lines, with -timestamps, and without
 // what could drive the terminal that looks is.
 func (s *short) shows(to, looks io.Writer, cooked bool) io.Writer {
+	to = s.stamps(to)
 	if cooked {
 		ends := &lineEnds{w: to}
 		s.ends, to = append(s.ends, ends), ends
