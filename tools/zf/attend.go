@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -69,8 +68,7 @@ const (
 // a machine that has halted for good, unless a debugger may want to look at it. It
 // reports whether and why it did the latter.
 func (m *machine) attend(vm *qemu.VM, filter *trace.Filter, quit <-chan os.Signal) (why stuck) {
-	debugged := strings.Contains(" "+strings.Join(m.qemu.Extra, " ")+" ", " -s ") ||
-		strings.Contains(strings.Join(m.qemu.Extra, " "), "-gdb")
+	debugged := m.debugged()
 	tick := time.NewTicker(lookInterval)
 	defer tick.Stop()
 	seen := 0

@@ -82,6 +82,7 @@
 //	report.go         zf report
 //	core.go           zf core
 //	corefull.go       a full core
+//	oom.go            what the heap of a machine has that is out of memory
 //	dead.go           what the commands on a dead program share
 //	goroutines.go     zf goroutines
 //	print.go          zf print

@@ -163,6 +163,7 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File) int {
 		return m.failed(exitMachine, err)
 	}
 	m.sayBooting()
+	m.keeps = m.readsHeap(sym)
 	stdin, pipe, cooked, options := m.settle()
 	m.setAppend(options)
 	con, err := openConsole(stdin, pipe)
@@ -200,6 +201,7 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File) int {
 	m.cored = errNoDeath
 	m.qemu.Died = func(vm *qemu.VM) {
 		m.keepCore(vm, sym)
+		m.readHeap(vm, sym, out)
 	}
 	m.qemu.Stdin, m.qemu.Stdout = con, noticing{out.text, con.listens}
 	if out.program != nil {
@@ -322,8 +324,11 @@ func (m *machine) settle() (stdin io.Reader, pipe, cooked bool, options []string
 		options = append(options, "console=virtio")
 	}
 	options = append(options, qemu.ShareOptions(m.qemu.Shares)...)
-	if m.core != "" {
+	switch {
+	case m.core != "":
 		options = append(options, "panic=halt") // it is to be there still
+	case m.keeps:
+		options = append(options, "panic=keep")
 	}
 	switch tty, ok := lastOption(m.append, "tty"); {
 	case m.qemu.CDROM != "": // it has its own options
@@ -376,8 +381,8 @@ func (m *machine) ended(ctx context.Context, sym *symbol.File, res qemu.Result, 
 	}
 	stats := out.filter.Stats()
 	code, msg := verdict(ctx, res, err, stats, stuck, sym)
-	if how, own := lastOption(m.append, "panic"); m.core != "" && stuck == afterTrace &&
-		(!own || how == "exit") {
+	if how, own := lastOption(m.append, "panic"); stuck == afterTrace && (!own || how == "exit") &&
+		(m.core != "" || out.oom.Load()) {
 		msg = "" // it halted for us
 	}
 	if stats.Mismatch && !m.force {

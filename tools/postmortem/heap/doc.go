@@ -8,6 +8,7 @@
 //	graph.go      who points to whom; what is reachable; who holds what
 //	flow.go       types from roots along pointers
 //	name.go       which of an object's types are certain
+//	most.go       what has the most, in a line, from a part of the objects
 //	report.go     tables, paths, JSON
 //	pprof.go      a profile, for pprof and flame graphs
 //

@@ -71,7 +71,7 @@ func (h *Heap) Types() {
 			h.value(v.t, v.b, 0)
 		}
 	}
-	for len(h.queue) > 0 && len(h.seen) < maxClaims {
+	for len(h.queue) > 0 && len(h.seen) < h.claims {
 		c := h.queue[len(h.queue)-1]
 		h.queue = h.queue[:len(h.queue)-1]
 		s, n := h.spanOf(c.slot)

@@ -132,6 +132,51 @@ func TestHeap(t *testing.T) {
 	}
 }
 
+// TestMost: the most of a heap is told by types, where few of its objects are looked at by sizes; where
+// nothing leads to them it is said that they cannot be told.
+func TestMost(t *testing.T) {
+	d := coretest.Make(t, "../inspect/testdata/dead")
+	p, err := inspect.Open(d.Core, d.ELF, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for claims, want := range map[int]string{
+		mostClaims: `(?m)^\d+ main\.node$`,
+		2000:       `(?m)^\d+ objects of 24 bytes \(\d+ of the \d+ looked at are main\.node\)$`,
+		1:          `(?m)^\d+ objects of 24 bytes( \(|$)`,
+	} {
+		h, err := open(p, d.ELF, p.Target().Memory(), claims)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, bytes, count := "", uint64(0), uint64(0)
+		for _, x := range h.parts() {
+			text += fmt.Sprintf("%d %s\n", x.count, x.what)
+			bytes, count = bytes+x.bytes, count+x.count
+		}
+		if !regexp.MustCompile(want).MatchString(text) || bytes != h.Bytes || count != h.Objects {
+			t.Errorf("of %d claims: %d bytes in %d objects, want %d in %d and %s:\n%s", claims, bytes, count, h.Bytes, h.Objects, want, text)
+		}
+	}
+	if line, err := Most(p, d.ELF); err != nil || line != "" && !strings.Contains(line, ": ") {
+		t.Errorf("%q, %v", line, err)
+	}
+	for _, tt := range []struct {
+		size
+		n, most uint64
+		want    string
+	}{
+		{size{24, false}, 3, 24, "objects of 24 bytes"},
+		{size{maxSmall + 1, true}, 1, 3 << 20, "object of 3072 KiB without pointers"},
+		{size{maxSmall + 1, false}, 2, 3 << 20, "objects of up to 3072 KiB"},
+	} {
+		if got := tt.objects(tt.n, tt.most); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}
+
 // TestHeapBuilds: the same without optimization, where it may lie anywhere, and without the
 // collector of Go 1.26.
 func TestHeapBuilds(t *testing.T) {
@@ -171,7 +216,7 @@ func TestCorrupt(t *testing.T) {
 	defer p.Close()
 	opened := 0
 	for seed := range uint64(20) {
-		h, err := open(p, d.ELF, &lying{p.Target().Memory(), seed})
+		h, err := open(p, d.ELF, &lying{p.Target().Memory(), seed}, maxClaims)
 		if err != nil {
 			continue
 		}

@@ -155,6 +155,11 @@ func (s stack) has(sp uint64) bool { return sp >= s.lo && sp < s.hi }
 
 // stacks reads goroutines' stacks and threads' registers.
 func (h *Heap) stacks() error {
+	all := h.variable("runtime.allgs")
+	list, err := h.pointersOf(all, "", "goroutines", 1<<26)
+	if err != nil || h.claims < maxClaims && len(list) > maxTypedStacks {
+		return err
+	}
 	gs, _, err := proc.GoroutinesInfo(h.target, 0, 0)
 	if err != nil {
 		return fmt.Errorf("no goroutines: %w", err)
@@ -162,11 +167,6 @@ func (h *Heap) stacks() error {
 	byID := map[int64]*proc.G{}
 	for _, g := range gs {
 		byID[g.ID] = g
-	}
-	all := h.variable("runtime.allgs")
-	list, err := h.pointersOf(all, "", "goroutines", 1<<26)
-	if err != nil {
-		return err
 	}
 	h.typedStacks = maxTypedStacks
 	var known []stack

@@ -37,6 +37,8 @@ type Heap struct {
 	slots uint32            // of all spans
 
 	total       uint64 // pages of all spans
+	manual      uint64 // bytes of stacks, and of what the collector works with
+	claims      int    // so many things are said of objects, and not more
 	typedStacks int    // of so many goroutines the variables are still to be looked at
 
 	classes    []uint64 // bytes of each size class
@@ -72,11 +74,12 @@ type span struct {
 // Open reads the heap of a program: its objects, and who points to whom. Types come with
 // [Heap.Types]. It needs about as much memory as the objects with pointers have. Host.
 func Open(p *inspect.Program, image string) (*Heap, error) {
-	return open(p, image, p.Target().Memory())
+	return open(p, image, p.Target().Memory(), maxClaims)
 }
 
-// open reads the heap from some memory.
-func open(p *inspect.Program, image string, mem proc.MemoryReader) (h *Heap, err error) {
+// open reads the heap from some memory. With fewer claims than maxClaims it does not ask who points
+// to whom.
+func open(p *inspect.Program, image string, mem proc.MemoryReader, claims int) (h *Heap, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			h, err = nil, fmt.Errorf("the core is corrupt, or its Go version is not known to zf: %v", r)
@@ -90,9 +93,14 @@ func open(p *inspect.Program, image string, mem proc.MemoryReader) (h *Heap, err
 	if err != nil {
 		return nil, err
 	}
-	h = &Heap{layout: l, target: t, mem: mem, pages: map[uint64]uint32{}, masks: map[uint64]*rtype{}}
-	for _, step := range []func() error{h.readClasses, h.readModules, h.readSpans, h.readStats,
-		h.readContents, h.readRoots, h.link} {
+	h = &Heap{layout: l, target: t, mem: mem, pages: map[uint64]uint32{}, masks: map[uint64]*rtype{},
+		claims: claims}
+	steps := []func() error{h.readClasses, h.readModules, h.readSpans, h.readStats, h.readContents,
+		h.readRoots}
+	if claims == maxClaims {
+		steps = append(steps, h.link)
+	}
+	for _, step := range steps {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -148,8 +156,13 @@ func (h *Heap) readSpans() error {
 
 // readSpan reads one, if it is in use.
 func (h *Heap) readSpan(r *record, heapGen uint32) error {
-	const inUse = 1
-	if r.word("state.s.value") != inUse {
+	const inUse, manual = 1, 2
+	switch r.word("state.s.value") {
+	case manual:
+		h.manual += r.word("npages") * pageSize
+		return r.err
+	case inUse:
+	default:
 		return r.err
 	}
 	class := r.word("spanclass")
