@@ -46,9 +46,10 @@ func TestEditor(t *testing.T) {
 	address := busy.Addr().String()
 	busy.Close()
 	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(string(chapter), -1)
-	if len(blocks) != 2 {
-		t.Fatalf("the chapter has %d blocks of JSON; want tasks.json and launch.json", len(blocks))
+	if len(blocks) != 3 {
+		t.Fatalf("the chapter has %d blocks of JSON; want Delve's launch.json, tasks.json and launch.json", len(blocks))
 	}
+	blocks = blocks[1:]
 	var tasks struct {
 		Tasks []struct {
 			Label, Command string

@@ -379,13 +379,11 @@ func (e *editor) top(stop message) (name string, id int) {
 	return stack.StackFrames[0].Name, stack.StackFrames[0].ID
 }
 
-// TestReverseEditor: an editor connects to Delve on a recording, and goes back from the death.
-func TestReverseEditor(t *testing.T) {
-	t.Parallel()
-	path := recordObserved(t)
-	address := freePort(t, "tcp4")
-	c := exec.Command(zfCommand(t), "dlv", "-reverse", "-dlv", "--headless", "-dlv", "--listen="+address, path)
-	c.Env = append(os.Environ(), "ZF_DLV="+bold(t), "HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
+// attach has zf dlv wait for an editor at an address, and an editor connect. end waits for zf's end.
+func attach(t *testing.T, address, dlv string, args ...string) (e *editor, end func()) {
+	t.Helper()
+	c := exec.Command(zfCommand(t), append([]string{"dlv"}, args...)...)
+	c.Env = append(os.Environ(), "ZF_DLV="+dlv, "HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
 	var said await.Log
 	c.Stdout, c.Stderr = &said, &said
 	if err := c.Start(); err != nil {
@@ -403,11 +401,25 @@ func TestReverseEditor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
-	e := &editor{t: t, conn: conn, r: bufio.NewReader(conn)}
+	t.Cleanup(func() { conn.Close() })
+	e = &editor{t: t, conn: conn, r: bufio.NewReader(conn)}
 	e.ask("initialize", map[string]any{"adapterID": "go", "linesStartAt1": true}, nil)
 	e.send("attach", map[string]any{"request": "attach", "mode": "remote"})
 	e.event("initialized")
+	return e, func() {
+		t.Helper()
+		if err := <-ended; err != nil {
+			t.Errorf("zf dlv: %v\n%s", err, &said)
+		}
+	}
+}
+
+// TestReverseEditor: an editor connects to Delve on a recording, and goes back from the death.
+func TestReverseEditor(t *testing.T) {
+	t.Parallel()
+	path := recordObserved(t)
+	address := freePort(t, "tcp4")
+	e, end := attach(t, address, bold(t), "-reverse", "-listen", address, path)
 	e.breakAt("main.die")
 	e.send("configurationDone", nil)
 	stop := e.event("stopped")
@@ -428,7 +440,20 @@ func TestReverseEditor(t *testing.T) {
 		t.Errorf("closed + c.id is %q", v.Result)
 	}
 	e.ask("disconnect", map[string]any{"terminateDebuggee": true}, nil)
-	if err := <-ended; err != nil {
-		t.Errorf("zf dlv: %v\n%s", err, &said)
+	end()
+}
+
+// TestDelveRestart: a recording begins anew in Delve behind its end, as often as it is wanted, be we rr
+// to it or a debugserver.
+func TestDelveRestart(t *testing.T) {
+	t.Parallel()
+	path := recordObserved(t)
+	const exited, again = "Process 0 has exited with status 0\n", "> [Breakpoint 1] main.die()"
+	for name, flags := range map[string][]string{"forwards": nil, "rr": {"-reverse"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			askDelve(t, bold(t), "break main.die\ncontinue\nclear unrecovered-panic\ncontinue\nprint 1\nrestart\ncontinue\ncontinue\ncontinue\nrestart\ncontinue\nprint 41+1\nexit\n",
+				[]string{again, exited, exited, again, exited, again, "42"}, append(flags, path)...)
+		})
 	}
 }

@@ -97,9 +97,12 @@ func TestData(t *testing.T) {
 }
 
 // goCache returns the go command's build cache.
-func goCache(t *testing.T) string {
+func goCache(t *testing.T) string { t.Helper(); return goEnv(t, "GOCACHE") }
+
+// goEnv returns a variable of the go command's.
+func goEnv(t *testing.T, name string) string {
 	t.Helper()
-	out, err := exec.Command("go", "env", "GOCACHE").Output()
+	out, err := exec.Command("go", "env", name).Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -283,7 +283,12 @@ func (c *call) parsed(err error) error {
 
 // parseMixed is parse for flags that may stand behind other arguments, which it returns.
 func (c *call) parseMixed(all []option) (others []string, err error) {
-	err = c.parse(all)
+	return c.others(c.parse(all))
+}
+
+// others returns the other arguments, among which flags may stand, unless there is an error
+// already.
+func (c *call) others(err error) (others []string, _ error) {
 	for err == nil && c.NArg() > 0 {
 		others = append(others, c.Arg(0))
 		err = c.parsed(c.Parse(c.Args()[1:]))

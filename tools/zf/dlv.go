@@ -1,9 +1,11 @@
 package main
 
-// `zf dlv`: Delve on a core file, with the ELF file and the sources where they are.
+// `zf dlv`: Delve on a program that runs (dlvlive.go), on a recording (dlvrecording.go), and on a
+// core file, with the ELF file and the sources where they are.
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -15,18 +17,28 @@ import (
 	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
 )
 
-const dlvText = `Dlv starts Delve on a full core file, of zf run -core or of an ordinary Linux
-program, after it has seen that the core is whole and of that ELF file.
+const dlvText = `Dlv boots a main package, or an image made by zf build, in QEMU, and is in Delve
+before the Go runtime begins. Or it starts Delve on a recording, or on a full
+core file, of zf run -core or of an ordinary Linux program, after it has seen
+that the core is whole and of that ELF file.
 
-  zf dlv -e hello.elf hello.core     then goroutines -t, goroutine 18, frame 2,
+  zf dlv . -- ARGS                   then break main.main, continue, next, step,
+                                     locals, goroutines, restart
+
+  zf dlv hello.core                  then goroutines -t, goroutine 18, frame 2,
                                      locals, args, print list.next
 
   zf dlv crash.zfr                   on a recording of zf run -record: break,
                                      continue, next, rewind, rev next
 
-A recording begins at the Go runtime's first instruction. Nothing can be changed
-in it, nor called. Going back replays it from the beginning. Delve goes back
-only where /proc/sys/kernel/perf_event_paranoid is 1 or less, as rr needs it.
+A package is built as dlv debug does, with -gcflags 'all=-N -l'; -gcflags= has
+it optimised. The machine has one CPU, and the program's standard input is
+empty: Delve's commands may come from a pipe. With -listen ADDR an editor
+connects to Delve, by DAP or as a Delve of its own.
+
+A recording begins at the Go runtime's first instruction, too, and nothing can
+be changed in it. Going back replays it from the beginning. Delve goes back only
+where /proc/sys/kernel/perf_event_paranoid is 1 or less, as rr needs it.
 
 What zf goroutines, zf print and zf heap show needs no Delve installed; this is
 for looking around. The environment variable ZF_DLV names another dlv. Exit
@@ -42,6 +54,8 @@ type dlvFlags struct {
 	arguments []string
 	trust     bool // of a recording: QEMU gets whatever it says
 	reverse   bool // Delve takes us for rr, whatever this host is set to
+	live      gdbFlags
+	listen    string // where Delve waits for an editor
 }
 
 func runDlv(c *call) error {
@@ -49,7 +63,10 @@ func runDlv(c *call) error {
 	if err := f.parse(c); err != nil {
 		return err
 	}
-	if isRecording(f.path) {
+	switch {
+	case f.live.target != "":
+		return f.runDlvLive(c)
+	case isRecording(f.path):
 		return f.runDlvRecording(c)
 	}
 	if !f.force {
@@ -65,27 +82,34 @@ func runDlv(c *call) error {
 	if err != nil {
 		return err
 	}
-	cmd, err := f.withSources([]string{"core", f.elf, f.path}, tmp)
+	cmd, err := f.command([]string{"core", f.elf, f.path}, tmp)
 	if err != nil {
 		return err
 	}
 	c.deaf() // ^C is Delve's
 	ctx, stop := signal.NotifyContext(c.ctx, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	return c.onTerminal(ctx, dlv, append(cmd, f.arguments...))
+	return c.onTerminal(ctx, dlv, cmd)
 }
 
-// withSources adds what tells Delve where the sources are, by a file in a folder.
-func (f *dlvFlags) withSources(cmd []string, tmp string) ([]string, error) {
+// command adds to Delve's command what the flags say. A file in the folder tmp tells it where the
+// sources are.
+func (f *dlvFlags) command(cmd []string, tmp string) ([]string, error) {
+	if f.listen != "" {
+		cmd = append(cmd, "--headless", "--listen="+f.listen)
+	} else { // commands may come from a pipe, which no program reads here
+		cmd = append(cmd, "--allow-non-terminal-interactive=true")
+	}
 	if len(f.sources) == 0 {
-		return cmd, nil
+		return append(cmd, f.arguments...), nil
 	}
 	var init strings.Builder
 	for _, s := range f.sources {
 		fmt.Fprintf(&init, "config substitute-path %q %q\n", s.Old, s.New)
 	}
 	path := filepath.Join(tmp, "init")
-	return append(cmd, "--init", path), os.WriteFile(path, []byte(init.String()), 0o600)
+	cmd = append(append(cmd, "--init", path), f.arguments...)
+	return cmd, os.WriteFile(path, []byte(init.String()), 0o600)
 }
 
 // findDlv returns the path of Delve's command.
@@ -100,17 +124,38 @@ func findDlv() (string, error) {
 
 func (f *dlvFlags) parse(c *call) error {
 	trustFlag(c.FlagSet, &f.trust)
-	inputs, err := c.parseMixed([]option{
-		{&f.elf, "e", elfUsage},
+	f.live = gdbFlags{runFlags: runFlags{machine: machine{streams: c.streams}}}
+	f.live.build.Stderr = c.stderr
+	f.live.machine.flags(c.FlagSet, 128, 1)
+	f.live.machine.cpuFlag(c.FlagSet)
+	f.live.files.flags(c.FlagSet)
+	buildFlags(c.FlagSet, &f.live.build)
+	err := c.parse([]option{
+		{&f.elf, "e", deadUsage},
 		{remapping(&f.sources), "source",
 			"look for sources named under OLD under NEW: `OLD=NEW`; may be given\nmany times"},
 		{&f.arguments, "dlv", "pass `ARG` to dlv, such as -dlv --init=FILE; may be given many times"},
 		{&f.force, "force", "do not look at the core first"},
 		{&f.reverse, "reverse",
 			"of a recording: go backwards, too, with a Delve that does not ask this\nhost's settings"},
+		{&f.listen, "listen",
+			"start no prompt: an editor connects to Delve at `ADDR`, such as\n127.0.0.1:2345"},
 	})
 	if err != nil {
 		return err
+	}
+	if _, _, err := net.SplitHostPort(f.listen); f.listen != "" && err != nil {
+		return fmt.Errorf("-listen %s is no address; want one such as 127.0.0.1:2345", f.listen)
+	}
+	if f.isLive(c.Args()) {
+		return f.parseLive(c)
+	}
+	inputs, err := c.others(nil)
+	if err != nil {
+		return err
+	}
+	if len(inputs) == 0 {
+		return c.wrong("want a main package, an image, a recording or a core")
 	}
 	if i := slices.IndexFunc(inputs, isRecording); i >= 0 && (f.elf != "" || len(inputs) > 1) {
 		return fmt.Errorf("%s: one recording at a time, and without -e: its image is in it", inputs[i])

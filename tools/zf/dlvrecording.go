@@ -47,9 +47,6 @@ func (f *dlvFlags) runDlvRecording(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := r.readSymbols(); err != nil {
-		return err
-	}
 	if err := os.Chmod(r.elf, 0o700); err != nil { // Delve debugs nothing that cannot be run
 		return err
 	}
@@ -73,15 +70,15 @@ func (f *dlvFlags) runDlvRecording(c *call) error {
 		cmd, env, err = asRR(ctx, bin, r.elf, f.path, o, served)
 	} else {
 		c.say("forwards alone: Delve goes backwards where %s is 1 or less, which rr would need; set it, or use gdb: zf replay -gdb ADDR -reverse", paranoid)
-		cmd, env, err = asDebugserver(ctx, bin, r.elf, o, served)
+		cmd, env, err = asDebugserver(ctx, bin, r.elf, o, served, nil)
 	}
 	if err != nil {
 		return err
 	}
-	if cmd, err = f.withSources(cmd, r.tmp); err != nil {
+	if cmd, err = f.command(cmd, r.tmp); err != nil {
 		return err
 	}
-	err = c.onTerminal(ctx, dlv, append(cmd, f.arguments...), env...)
+	err = c.onTerminal(ctx, dlv, cmd, env...)
 	end()
 	<-served
 	return err
@@ -126,19 +123,25 @@ esac
 }
 
 // asDebugserver has Delve take this process for debugserver, which connects to Delve: the
-// script says where to, in a file.
+// script says where to, in a file, and with which arguments the program is to run, which restarts
+// gets before each start. nil: a recording has its own.
 func asDebugserver(ctx context.Context, bin, elf string, o replay.Options,
-	served chan struct{}) (cmd, env []string, err error) {
+	served chan struct{}, restarts func(args []string)) (cmd, env []string, err error) {
 	o.Exits = true
 	address, script := filepath.Join(bin, "address"), filepath.Join(bin, "debugserver")
 	text := fmt.Sprintf(`#!/bin/sh
 while [ $# -gt 0 ]; do
-	if [ "$1" = -R ]; then
-		echo "$2" >%[1]s.new && mv %[1]s.new %[1]s
-		while kill -0 $PPID 2>/dev/null; do sleep 1; done
-	fi
+	case "$1 $2" in
+	"-R "*) address=$2 ;;
+	--std*"-path /dev/"*) ;;
+	--std*-path*) echo "zf dlv: < and > of restart do nothing: the input is empty, and the output comes here" >&2 ;;
+	"-- "*) shift 2; break ;;
+	esac
 	shift
 done
+[ "$address" ] || exit # Delve asks what the command can do
+printf '%%s\0' "$address" "$@" >%[1]s.new && mv %[1]s.new %[1]s
+while kill -0 $PPID 2>/dev/null; do sleep 1; done
 `, address)
 	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
 		return nil, nil, err
@@ -155,7 +158,11 @@ done
 				continue
 			}
 			os.Remove(address) // it was moved here as a whole
-			conn, err := new(net.Dialer).DialContext(ctx, "tcp", strings.TrimSpace(string(b)))
+			words := strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
+			if restarts != nil {
+				restarts(words[1:])
+			}
+			conn, err := new(net.Dialer).DialContext(ctx, "tcp", words[0])
 			if err != nil {
 				o.Log(err.Error())
 				continue

@@ -58,6 +58,7 @@
 //	probe.go          -probe
 //	watch.go          -watch
 //	dlvrecording.go   zf dlv on a recording
+//	dlvlive.go        zf dlv on a program that runs
 //	timeline.go       zf trace
 //	handles.go        -handles, zf handles and zf leaks
 //	records.go        -records

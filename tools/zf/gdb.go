@@ -61,6 +61,9 @@ type gdbFlags struct {
 	runFlags
 	gdb    []string // further arguments for gdb
 	serial string
+	live   bool // Delve is the debugger, on this machine
+	noPort bool // this QEMU has no port for the program's text
+	died   *ending
 	core   string
 	elf    string // the image of a core
 
@@ -261,30 +264,64 @@ func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, t
 		serial, open = file, append(open, file)
 		f.say("what the machine sends is in %s", file.Name())
 	}
-	filter, err := trace.NewFilter(serial, trace.Options{
-		Symbols: sym, Force: f.force, Log: f.stderr, Idle: trace.DefaultIdle, Sanitize: file == nil &&
-			isTerminal(f.stdout),
-	})
+	_, own := lastOption(f.append, "console")
+	f.qemu.Port = f.live && !own && !f.noPort
+	sent, err := f.takes(serial, file == nil, sym)
 	if err != nil {
 		return fail(exitMachine, err)
 	}
-	open = append(open, filter)
+	open = append(open, sent)
 	con, err := openConsole(nil, true) // nothing, and its end
 	if err != nil {
 		return fail(exitMachine, err)
 	}
 	options := []string{kernelOption("arg0", strings.TrimSuffix(filepath.Base(target), ".elf")),
-		"tty=pipe", f.append}
+		"tty=pipe"}
+	if f.qemu.Port {
+		options = append(options, "console=virtio")
+	}
+	options = append(options, f.append)
 	f.qemu.Append = kernelCommandLine(strings.TrimSpace(strings.Join(options, " ")), f.arguments)
 	f.qemu.GDB = stub + ",server=on,wait=off"
 	f.qemu.Paused = true
-	f.qemu.Stdin, f.qemu.Stdout = con, noticing{filter, con.listens}
+	f.qemu.Stdin, f.qemu.Stdout = con, noticing{sent, con.listens}
+	if s, ok := sent.(liveScreen); ok && f.qemu.Port {
+		f.qemu.PortOutput, f.qemu.PortErrors = noticing{s.program, con.listens}, noticing{s.errors, con.listens}
+	}
 	vm, err = qemu.Start(ctx, f.qemu)
+	if errors.Is(err, qemu.ErrPort) {
+		end()
+		f.noPort = true
+		return f.start(ctx, target, info, tmp, stub)
+	}
 	if err != nil {
 		return fail(exitMachine, err)
 	}
 	return vm, end, nil
 }
+
+// takes returns what takes all that the machine says, and shows it by serial: under Delve a death
+// in a few lines, as zf run does.
+func (f *gdbFlags) takes(serial io.Writer, ours bool, sym *symbol.File) (io.WriteCloser, error) {
+	if f.live {
+		s, err := f.newScreen(serial, serial, sym, false, true, f.newDeaths(),
+			trace.Options{Force: f.force, OnList: listWaits})
+		if err == nil && s.short != nil {
+			f.died = &s.short.died
+		}
+		return liveScreen{s}, err
+	}
+	return trace.NewFilter(serial, trace.Options{
+		Symbols: sym, Force: f.force, Log: f.stderr, Idle: trace.DefaultIdle,
+		Sanitize: ours && isTerminal(f.stdout),
+	})
+}
+
+// liveScreen is a screen as a writer.
+type liveScreen struct{ *screen }
+
+func (s liveScreen) Write(p []byte) (int, error) { return s.text.Write(p) }
+func (s liveScreen) Close() error                { return s.close() }
 
 // onTerminal runs a debugger to its end, with env besides our own environment. On a terminal
 // gdb is the foreground process group while it runs: ^C is for it alone, and QEMU, in ours,

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/zeroframe/zeroframe/tools/machine/replay"
+	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
 // rewindOptions are those for a recording. At the machine's first instructions there is neither
@@ -31,17 +32,27 @@ func rewindOptions(ctx context.Context, r *recorded) (o replay.Options, err erro
 		return replay.Options{Launch: launch, Image: r.elf, Last: log.Instructions - 1}, nil
 	}
 	o = replay.Options{Launch: launch, Image: r.elf, Last: log.Instructions - min(1, log.Instructions)}
-	if at := r.sym.Named("runtime.rt0_go"); len(at) > 0 {
-		o.Start = at[0].Start
-		return o, nil
-	}
-	f, err := elf.Open(r.elf)
+	o.Start, err = firstInstruction(r.elf)
+	return o, err
+}
+
+// firstInstruction returns the address of the Go runtime's first instruction in an ELF file, or
+// else of its own.
+func firstInstruction(path string) (uint64, error) {
+	sym, err := symbol.Open(path)
 	if err != nil {
-		return o, err
+		return 0, err
+	}
+	defer sym.Close()
+	if at := sym.Named("runtime.rt0_go"); len(at) > 0 {
+		return at[0].Start, nil
+	}
+	f, err := elf.Open(path)
+	if err != nil {
+		return 0, err
 	}
 	defer f.Close()
-	o.Start = f.Entry
-	return o, nil
+	return f.Entry, nil
 }
 
 // serveBackwards serves one debugger at the address of -gdb.

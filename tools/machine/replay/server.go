@@ -12,6 +12,10 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/tools/postmortem/core"
+	"github.com/zeroframe/zeroframe/tools/postmortem/memory"
 )
 
 // Options say what is served.
@@ -22,9 +26,22 @@ type Options struct {
 	// with
 	Start uint64
 	Last  uint64 // instructions at the recording's end
+	Live  bool   // it is no recording, but a machine that runs: it goes forwards alone
+	// Trap is the first instruction of the kernel's way into the breakpoint exception, 0 if that is
+	// not known. The machine stops there as a process does at such an instruction.
+	Trap uint64
+	// Zeros reports whether an address is of memory that the program has and that nothing is mapped
+	// for, which it reads by read. nil: there is none.
+	Zeros func(read func(p []byte, addr uint64) error, addr uint64) bool
+	// Threads returns the program's threads that have no CPU, in a machine whose CPU has these
+	// registers. nil: there are none.
+	Threads func(read func(p []byte, addr uint64) error, cpu memory.CPU) []core.Thread
 	// Exits has the machine exit at the recording's end, for a debugger that takes no other word for
 	// it.
 	Exits bool
+	// Ended, if there is one, waits until all has been shown that a machine has said that has ended,
+	// and returns the signal that has ended its program, 0 if none has.
+	Ended func() int
 	// Log is told what cannot be done, a line each; nil: nobody.
 	Log func(string)
 }
@@ -35,11 +52,14 @@ type Server struct {
 	o    Options
 	conn net.Conn
 
-	runs   atomic.Bool // a packet is being answered that lets the machine run
-	mu     sync.Mutex
-	acks   bool
-	quiet  bool // behind a restart, whose continue is none
-	cancel context.CancelFunc
+	runs             atomic.Bool // a packet is being answered that lets the machine run
+	mu               sync.Mutex
+	acks             bool
+	called, restored bool   // a function is called; its end has been within this stop
+	flags            uint64 // of the program, while one is called
+	quiet            bool   // behind a restart, whose continue is none
+	cancel           context.CancelFunc
+	threads
 }
 
 // Serve serves one debugger until it ends the session or the context is done, whose error it
@@ -49,7 +69,7 @@ func Serve(outer context.Context, conn net.Conn, o Options) error {
 	defer cancel()
 	defer context.AfterFunc(outer, func() { conn.Close() })() // the reader waits for the debugger
 	s := &Server{o: o, conn: conn, acks: true, cancel: cancel}
-	s.travel = travel{ctx: ctx, launch: o.Launch, start: o.Start, last: o.Last,
+	s.travel = travel{ctx: ctx, launch: o.Launch, start: o.Start, last: o.Last, live: o.Live, trap: o.Trap,
 		stops: map[string]bool{}}
 	defer s.travel.end()
 	if err := s.reset(); err != nil {
@@ -58,8 +78,15 @@ func Serve(outer context.Context, conn net.Conn, o Options) error {
 	packets := make(chan string)
 	go s.read(packets)
 	for p := range packets {
-		s.runs.Store(p[:min(1, len(p))] == "v" || p[:min(1, len(p))] == "b" || p == "c" || p == "s")
+		running := p[:min(1, len(p))] == "v" || p[:min(1, len(p))] == "b" || p == "c" || p == "s"
+		s.runs.Store(running)
+		if running {
+			s.restored = false
+		}
 		answer, err := s.handle(p)
+		if running {
+			s.told = answer
+		}
 		if errors.Is(err, errAnswered) {
 			continue
 		}
@@ -148,14 +175,17 @@ func (s *Server) send(text string) error {
 
 // stop is the packet for a stop.
 func (s *Server) stop(w why, err error) (string, error) {
+	s.others, s.now = nil, ""
 	if err != nil {
 		return "", err
 	}
 	switch {
 	case w == atBegin:
 		return "T00thread:01;replaylog:begin;", nil
+	case w == atEnd && s.o.Live:
+		return s.exited(), errEnded
 	case w == atEnd && s.o.Exits:
-		return "W00", nil
+		return "W00", errEnded
 	case w == atEnd:
 		return "T09thread:01;replaylog:end;", nil
 	case w == halted:
@@ -168,6 +198,25 @@ func (s *Server) stop(w why, err error) (string, error) {
 	return "T05thread:01;", nil
 }
 
+// exited is the packet for the end of a machine that ran: the program's status, or that of a Go
+// program that dies.
+func (s *Server) exited() string {
+	res, err := s.m.VM.Wait()
+	signal := 0
+	if s.o.Ended != nil {
+		signal = s.o.Ended()
+	}
+	switch {
+	case err != nil:
+		return "X09"
+	case signal != 0: // Delve takes no negative number from debugserver
+		return fmt.Sprintf("W%02x", 128+signal)
+	case res.Outcome == qemu.Traced:
+		return "W02"
+	}
+	return fmt.Sprintf("W%02x", res.Program&0xff)
+}
+
 const refused = "E01"
 
 // handle answers a packet.
@@ -175,7 +224,12 @@ func (s *Server) handle(p string) (string, error) {
 	name, rest, _ := strings.Cut(p, ":")
 	switch name {
 	case "qSupported":
-		return "PacketSize=1000;qXfer:features:read+;qXfer:exec-file:read+;QStartNoAckMode+;vContSupported+;ReverseStep+;ReverseContinue+", nil
+		can := "PacketSize=1000;qXfer:features:read+;qXfer:exec-file:read+;QStartNoAckMode+;" +
+			"vContSupported+"
+		if !s.o.Live {
+			can += ";ReverseStep+;ReverseContinue+"
+		}
+		return can, nil
 	case "QStartNoAckMode":
 		if err := s.send("OK"); err != nil {
 			return "", err
@@ -184,10 +238,15 @@ func (s *Server) handle(p string) (string, error) {
 		s.acks = false
 		s.mu.Unlock()
 		return "", errAnswered
+	case "QThreadSuffixSupported":
+		if s.o.Live {
+			return "OK", nil
+		}
+		return "", nil
 	case "?":
 		return "T05thread:01;", nil
 	case "qfThreadInfo":
-		return "m01", nil
+		return s.listThreads()
 	case "qsThreadInfo":
 		return "l", nil
 	case "qC":
@@ -208,14 +267,32 @@ func (s *Server) handle(p string) (string, error) {
 		}
 		return "", nil
 	}
+	if id, ok := strings.CutPrefix(p, "qThreadStopInfo"); ok && s.o.Threads != nil {
+		return s.stopOf(id), nil
+	}
 	switch p[:min(1, len(p))] {
 	case "H", "T", "!":
 		return "OK", nil
-	case "m", "g", "p":
-		p, _, _ = strings.Cut(p, ";thread:")
-		return s.m.Ask(p)
-	case "M", "X", "G", "P":
-		return refused, nil // the run would be another one
+	case "m":
+		return s.memory(p)
+	case "g", "p":
+		p, id, _ := strings.Cut(p, ";thread:")
+		return s.registers(p, id)
+	case "M", "X":
+		if s.o.Live {
+			return s.m.Ask(p)
+		}
+		return "E.nothing can be changed in a recording", nil
+	case "G", "P":
+		if s.o.Live {
+			p, id, _ := strings.Cut(p, ";thread:")
+			if s.other(id) != "" {
+				return unchanged, nil
+			}
+			s.now = ""
+			return s.setRegisters(p)
+		}
+		return "E.nothing can be changed in a recording", nil
 	case "Z", "z":
 		answer, err := s.m.Ask(p)
 		if err == nil && answer == "OK" {
@@ -235,6 +312,9 @@ func (s *Server) handle(p string) (string, error) {
 	case "s":
 		return s.stop(s.step())
 	case "b":
+		if s.o.Live {
+			return "", nil
+		}
 		switch p {
 		case "bc":
 			return s.stop(s.backwards())
@@ -254,6 +334,10 @@ func (s *Server) handle(p string) (string, error) {
 				return "T05thread:01;", nil
 			}
 			for action := range strings.SplitSeq(p[len("vCont;"):], ";") {
+				_, id, _ := strings.Cut(action, ":")
+				if s.other(id) != "" {
+					return waits, nil
+				}
 				if action != "" && (action[0] == 's' || action[0] == 'S') {
 					return s.stop(s.step())
 				}
@@ -271,7 +355,8 @@ func (s *Server) restart() (string, error) {
 	if err := s.reset(); err != nil {
 		return "", err
 	}
-	s.stops = map[string]bool{}
+	s.others, s.now = nil, ""
+	s.stops, s.called, s.restored = map[string]bool{}, false, false
 	return "T05thread:01;", nil
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/zeroframe/zeroframe/tools/postmortem/memory"
 )
 
-// travel is a recorded machine that goes to any instruction.
+// travel is a recorded machine that goes to any instruction, or one that runs.
 type travel struct {
 	ctx    context.Context
 	launch Launch
@@ -21,6 +21,9 @@ type travel struct {
 	// with
 	start uint64
 	last  uint64 // instructions at the recording's end
+	live  bool   // it is no recording: nobody counts its instructions, and it goes forwards alone
+
+	trap uint64 // where the kernel's way into the breakpoint exception begins; 0: unknown
 
 	m     *Machine
 	first uint64          // instructions before the first one
@@ -64,10 +67,18 @@ func (t *travel) proceed() error {
 			}
 		}
 	})
-	err := t.m.Proceed()
+	err := t.run()
 	close(done)
 	telling.Wait()
 	return err
+}
+
+// run lets the machine run until it stops by itself.
+func (t *travel) run() error {
+	if t.live {
+		return t.m.ended(t.m.Go(t.ctx)) // it needs nobody to wake it
+	}
+	return t.m.Proceed()
 }
 
 // reset begins the replay once more, and goes to the first instruction.
@@ -85,19 +96,19 @@ func (t *travel) reset() error {
 	if err := t.m.Break(t.start); err != nil {
 		return err
 	}
-	if err := t.m.VM.StopAt(t.last); err != nil {
+	if err := t.stopAt(t.last); err != nil {
 		return err
 	}
 	// a ^C may stop it before, where no debugger can look at it
 	for pc, at := uint64(0), uint64(0); pc != t.start; {
-		if err = t.m.Proceed(); err == nil {
+		if err = t.run(); err == nil {
 			pc, err = t.pc()
 		}
 		if err == nil {
 			at, err = t.count()
 		}
 		switch {
-		case errors.Is(err, memory.ErrEnded), err == nil && at >= t.last && pc != t.start:
+		case errors.Is(err, memory.ErrEnded), err == nil && t.over(at) && pc != t.start:
 			return fmt.Errorf("%w: %#x", ErrNotThere, t.start)
 		case err != nil:
 			return fmt.Errorf("the machine does not come to %#x: %w", t.start, err)
@@ -105,6 +116,11 @@ func (t *travel) reset() error {
 	}
 	if err := t.m.Unbreak(t.start); err != nil {
 		return err
+	}
+	if t.trap != 0 {
+		if err := t.m.Break(t.trap); err != nil {
+			return err
+		}
 	}
 	t.first, err = t.count()
 	return err
@@ -129,7 +145,23 @@ func (t *travel) end() {
 }
 
 // count returns how many instructions have been run.
-func (t *travel) count() (uint64, error) { return t.m.VM.Instructions() }
+func (t *travel) count() (uint64, error) {
+	if t.live {
+		return 0, nil
+	}
+	return t.m.VM.Instructions()
+}
+
+// over reports whether a recording is at its end after so many instructions.
+func (t *travel) over(at uint64) bool { return !t.live && at >= t.last }
+
+// stopAt has a recording stop after so many instructions.
+func (t *travel) stopAt(n uint64) error {
+	if t.live {
+		return nil
+	}
+	return t.m.VM.StopAt(n)
+}
 
 // forwards lets the machine run until it comes to a stop, or to the recording's end.
 func (t *travel) forwards() (why, error) {
@@ -137,10 +169,10 @@ func (t *travel) forwards() (why, error) {
 	if err != nil {
 		return 0, err
 	}
-	if at >= t.last {
+	if t.over(at) {
 		return atEnd, nil
 	}
-	if err := t.m.VM.StopAt(t.last); err != nil {
+	if err := t.stopAt(t.last); err != nil {
 		return 0, err
 	}
 	if err := t.proceed(); errors.Is(err, memory.ErrEnded) {
@@ -151,14 +183,14 @@ func (t *travel) forwards() (why, error) {
 	if at, err = t.count(); err != nil {
 		return 0, err
 	}
-	if at >= t.last {
+	if t.over(at) {
 		return atEnd, nil
 	}
 	if t.halt.Load() {
 		return halted, nil
 	}
 	t.data = watched(t.m.Reason())
-	return atStop, nil
+	return atStop, t.untrap()
 }
 
 // watched returns the address in the packet of a watchpoint, "" in another one.
@@ -174,13 +206,16 @@ func (t *travel) step() (why, error) {
 	if err != nil {
 		return 0, err
 	}
-	if at >= t.last {
+	if t.over(at) {
 		return atEnd, nil
 	}
-	if err := t.m.Step(t.ctx); !errors.Is(err, memory.ErrEnded) {
+	switch err := t.m.Step(t.ctx); {
+	case errors.Is(err, memory.ErrEnded):
+		return atEnd, nil
+	case err != nil:
 		return atStop, err
 	}
-	return atEnd, nil
+	return atStop, t.untrap()
 }
 
 // to goes to the state after so many instructions, behind that of the start, past all stops; w is
@@ -301,4 +336,4 @@ func (t *travel) breakpoint(pc uint64) bool {
 	return false
 }
 
-var errEnded = errors.New("the debugger has ended the session")
+var errEnded = errors.New("the session has ended")

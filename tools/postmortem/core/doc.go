@@ -12,6 +12,7 @@
 //	full.go      a machine's memory -> a full core
 //	kernel.go    the kernel's records -> its threads
 //	layout.go    the image -> where those records are
+//	running.go   the threads and the memory of a machine that runs
 //	untouched.go memory that the program has never touched
 //	stub.go      which memory is read through a gdb stub
 //

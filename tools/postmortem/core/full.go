@@ -105,7 +105,7 @@ func WriteFull(file *os.File, from memory.Source, o FullOptions) (info FullInfo,
 	}
 	if missing == nil {
 		// What cannot be read of the kernel's table is left out, as it is of another kernel.
-		gaps, most, err := untouched(space, (&variables{layout: layout, space: space}).areas())
+		gaps, most, err := untouched(space, (&variables{layout: layout, read: space.Read}).areas())
 		if err != nil {
 			return info, err
 		}

@@ -47,7 +47,7 @@ type state struct {
 
 // readState reads the records. What it has found is returned with an error, too.
 func readState(l *layout, space *memory.Space, cpus []memory.CPU, sym Symbols) (state, error) {
-	k := &kernelState{variables: variables{layout: l, space: space}, sym: sym, cpus: cpus,
+	k := &kernelState{variables: variables{layout: l, read: space.Read}, sym: sym, cpus: cpus,
 		seen: map[int]bool{}}
 	k.read()
 	slices.SortStableFunc(k.places, func(a, b place) int {

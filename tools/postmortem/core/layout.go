@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/postmortem/memory"
 	zfdwarf "github.com/zeroframe/zeroframe/tools/symbol/dwarf"
 )
 
@@ -117,15 +116,15 @@ func (l *layout) field(of, path string) (off, size uint64, err error) {
 // on.
 type variables struct {
 	*layout
-	space *memory.Space
-	err   error
+	read func(p []byte, addr uint64) error // by virtual addresses
+	err  error
 }
 
 // bytes reads memory.
 func (r *variables) bytes(addr, size uint64) []byte {
 	b := make([]byte, size)
 	if r.err == nil {
-		r.err = r.space.Read(b, addr)
+		r.err = r.read(b, addr)
 	}
 	if r.err != nil {
 		clear(b)

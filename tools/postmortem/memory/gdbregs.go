@@ -182,3 +182,64 @@ func registers(regs []stubReg, answer string, low bool) CPU {
 	}
 	return all
 }
+
+// Where an FXSAVE area has what (SDM Vol. 1, 10.5.1), in bytes.
+const (
+	fxMXCSR = 24
+	fxST    = 32
+	fxXMM   = 160
+)
+
+// Encode returns registers as the stub would answer g with them. One that is not known is 0. fpu is
+// an FXSAVE area, or nil.
+func (d *Debugger) Encode(c CPU, fpu []byte) string {
+	var all []byte
+	for _, r := range d.regs {
+		b := make([]byte, (r.bits+7)/8)
+		name := r.name
+		if name == "eflags" {
+			name = "rflags"
+		}
+		at := -1
+		if n, ok := strings.CutPrefix(name, "xmm"); ok {
+			at = fxAt(n, fxXMM)
+		} else if n, ok := strings.CutPrefix(name, "st"); ok {
+			at = fxAt(n, fxST)
+		} else if name == "mxcsr" {
+			at = fxMXCSR
+		}
+		if at >= 0 && at < len(fpu) {
+			copy(b, fpu[at:])
+		} else if v, ok := c[name]; ok {
+			copy(b, binary.LittleEndian.AppendUint64(nil, v))
+		}
+		all = append(all, b...)
+	}
+	return hex.EncodeToString(all)
+}
+
+// fxAt is where the register with a number is, of those that begin at an offset.
+func fxAt(number string, first int) int {
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		return -1
+	}
+	return first + 16*n
+}
+
+// Part returns the register with a number in an answer to g, as the stub would answer p; "": it is
+// not in it.
+func (d *Debugger) Part(answer string, number uint64) string {
+	at := 0
+	for i, r := range d.regs {
+		n := (r.bits + 7) / 8 * 2
+		if at+n > len(answer) {
+			break
+		}
+		if uint64(i) == number {
+			return answer[at : at+n]
+		}
+		at += n
+	}
+	return ""
+}
