@@ -87,12 +87,20 @@ func (f *Filter) inserted(from int) {
 		a.expect(s)
 		return
 	}
-	if i := bytes.Index(a.before, append([]byte{'\n'}, s...)); i >= 0 {
+	if a.had(s) {
 		f.buf = f.buf[:from]
-		a.before = a.before[i+len(s):] // its line feed is the one in front of what follows
 		return
 	}
 	a.expect(s)
+}
+
+// had reports whether the input had these lines just before, and takes them off.
+func (a *again) had(s []byte) bool {
+	i := bytes.Index(a.before, append([]byte{'\n'}, s...))
+	if i >= 0 {
+		a.before = a.before[i+len(s):] // its line feed is the one in front of what follows
+	}
+	return i >= 0
 }
 
 // due is called behind an insertion of whole lines below a line of text. The input

@@ -396,7 +396,7 @@ type run struct {
 	traces         []*wire.Trace
 }
 
-// filter sends the parts through a new filter, one Write each.
+// filter sends the parts through a new filter, one Write each; nil has it flush.
 func filter(t testing.TB, opt Options, parts ...[]byte) *run {
 	t.Helper()
 	r := &run{}
@@ -410,6 +410,9 @@ func filter(t testing.TB, opt Options, parts ...[]byte) *run {
 		t.Fatal(err)
 	}
 	for _, p := range parts {
+		if p == nil {
+			f.Flush()
+		}
 		if n, err := f.Write(p); n != len(p) || err != nil {
 			t.Fatalf("Write(%d bytes) = %d, %v; want all, nil", len(p), n, err)
 		}

@@ -130,7 +130,8 @@ func (f *Filter) Write(p []byte) (int, error) {
 }
 
 // Flush releases what is held back. A trace line that goes on afterwards is
-// still resolved.
+// still resolved. The beginning of a line that is one of ours so far waits for its next byte: in a
+// log that is resolved already, a slow pipe would have it twice.
 func (f *Filter) Flush() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -144,7 +145,6 @@ func (f *Filter) Flush() error {
 func (f *Filter) flush() {
 	f.flushing = true
 	f.p.Flush()
-	f.release()
 	f.flushing = false
 	if f.opt.Sanitize && !f.san.Erasing() {
 		f.buf = f.san.Flush(f.buf)
@@ -286,7 +286,9 @@ func (e *events) Line(l *wire.Line) {
 	}
 	if l.Trace != nil {
 		if n := f.missed(l.Trace, &l.Record, l.Frame); n > 0 {
-			l.Shown = 0 // the line begins anew
+			if !f.column {
+				l.Shown = 0 // the line begins anew
+			}
 			if l.Frame >= 0 {
 				l.Frame += n
 			}
@@ -403,9 +405,12 @@ func (f *Filter) start(t *wire.Trace) {
 
 // note adds a line of ours, at the next start of a line.
 func (f *Filter) note(s string) {
-	f.notes = append(f.notes, f.paint(terminal.Red, "zf: "+s)...)
-	f.notes = append(f.notes, f.ending...)
 	// A line that has been shown in part is finished first.
+	if f.column && f.again.had([]byte(hostTag+s+string(f.ending))) {
+		return
+	}
+	f.notes = append(f.notes, f.paint(terminal.Red, hostTag+s)...)
+	f.notes = append(f.notes, f.ending...)
 	if !f.column {
 		f.flushNotes()
 	}

@@ -94,11 +94,12 @@ func TestAgain(t *testing.T) {
 		opt := tt.opt
 		opt.Color = false
 		log := filter(t, opt, tt.in).out.Bytes()
-		var bytewise [][]byte
+		var bytewise, slow [][]byte
 		for i := range log {
 			bytewise = append(bytewise, log[i:i+1])
+			slow = append(slow, log[i:i+1], nil)
 		}
-		for _, r := range []*run{filter(t, opt, log), filter(t, opt, bytewise...)} {
+		for _, r := range []*run{filter(t, opt, log), filter(t, opt, bytewise...), filter(t, opt, slow...)} {
 			if !bytes.Equal(r.out.Bytes(), log) {
 				t.Errorf("%s: output = %s; want %s", tt.name, r.out.Bytes(), log)
 			}

@@ -9,7 +9,7 @@ import "time"
 func (f *Filter) arm() {
 	f.quiet = 0
 	grouped := f.foreign != nil && (f.foreign.Groups.Open() || f.foreign.Untold())
-	held := f.opt.Idle > 0 && (f.p.Held() || f.again.held > 0 || len(f.san.Held) > 0 ||
+	held := f.opt.Idle > 0 && (f.p.Held() || len(f.san.Held) > 0 ||
 		len(f.held) > 0 || grouped)
 	switch {
 	case held && f.timer == nil:

@@ -44,7 +44,13 @@ func (f *Filter) paint(color, s string) string {
 // line shows a line of a trace.
 func (f *Filter) line(l *wire.Line) {
 	if l.Raw == nil && f.column { // behind a line that Flush has shown in part
+		whole := len(f.buf)
 		f.newline()
+		defer func(from int) {
+			if len(f.buf) == from { // the input had it
+				f.buf, f.column = f.buf[:whole], true
+			}
+		}(len(f.buf))
 	}
 	from := len(f.buf)
 	columns := f.targetLine(l)
@@ -189,7 +195,8 @@ func (f *Filter) add(t *wire.Trace, i, n int) {
 
 // added shows a frame that the host has added.
 func (f *Filter) added(fr *wire.Frame) {
-	if f.column { // Flush has shown a part of the line that comes now
+	whole, column := len(f.buf), f.column
+	if column { // Flush has shown a part of the line that comes now
 		f.newline()
 	}
 	from := len(f.buf)
@@ -199,7 +206,9 @@ func (f *Filter) added(fr *wire.Frame) {
 	}
 	f.buf = append(f.buf, s...)
 	f.calls(fr, utf8.RuneCountInString(s))
-	f.inserted(from)
+	if f.inserted(from); len(f.buf) == from { // the input had it
+		f.buf, f.column = f.buf[:whole], column
+	}
 }
 
 // calls shows what is at the frame's address, behind the columns that the line
