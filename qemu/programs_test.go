@@ -1,6 +1,7 @@
 package qemu
 
 import (
+	"bytes"
 	"os/exec"
 	"testing"
 )
@@ -27,7 +28,9 @@ dns tcp: 192.0.2.1
 nats: 012345678
 pprof: true
 `
-	if out, err := client.CombinedOutput(); err != nil || string(out) != want {
-		t.Errorf("%v:\n%s\nwant\n%s\n%s", err, out, want, stderr)
+	var said bytes.Buffer // go run, of downloads
+	client.Stderr = &said
+	if out, err := client.Output(); err != nil || string(out) != want {
+		t.Errorf("%v:\n%s%s\nwant\n%s\n%s", err, out, &said, want, stderr)
 	}
 }
