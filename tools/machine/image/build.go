@@ -125,6 +125,7 @@ type BuildOptions struct {
 	modules     map[string]*listedModule // theirs, by path
 	pins        *pins
 	inet        bool     // the image has InetPackage
+	variants    []string // packages of which a test binary has a build of its own
 	missing     []string // packages that the program does not import, but the image needs
 	standard    []string // packages of Go's own that the program's other packages import
 	progress    *progress

@@ -102,6 +102,9 @@ func (o *BuildOptions) check(ctx context.Context) (importPath string, err error)
 			o.Parts = nil // the program compiles that package itself
 		}
 		// The test binary's variant of a package, "p [q.test]".
+		if o.Test && variant != "" {
+			o.variants = append(o.variants, name)
+		}
 		if o.Test && variant != "" && strings.HasPrefix(o.KernelPackage, modulePath) &&
 			o.kernelImports(ctx, name) {
 			return "", fmt.Errorf("%w: run `go test %s`", ErrKernelTest, o.Package)

@@ -297,6 +297,10 @@ func TestBuildTest(t *testing.T) {
 	if b, err := Build(context.Background(), o); !errors.Is(err, ErrKernelTest) || !strings.Contains(err.Error(), "go test ../../../tracer") {
 		t.Errorf("the test binary of a package of the kernel = %+v, %v; want %v", b, err, ErrKernelTest)
 	}
+	o.Package, o.Inet = "net", true
+	if b, err := Build(context.Background(), o); !errors.Is(err, ErrNoKernel) || !strings.Contains(err.Error(), "imports net, of which") {
+		t.Errorf("the test binary of net with the network stack = %+v, %v; want %v", b, err, ErrNoKernel)
+	}
 }
 
 func TestBuildWithoutRunTool(t *testing.T) {
