@@ -33,6 +33,7 @@ func TestFewLines(t *testing.T) {
 			"CPU "}},
 		{"map", "-smp 1", 12, 1, "", []string{"zf run: panic: assignment to entry in nil map", "  main.main()  testdata/short/main.go:54"}},
 		{"overflow", "-smp 1", 14, 1, "", []string{"stack overflow", "  main.deep(", " times)  testdata/short/main.go:24"}},
+		{"mutual", "-smp 1", 17, 1, "", []string{"stack overflow", "  main.walk(", "  main.visit(", "  ... these 2 calls "}},
 		{"deadlock", "-smp 2", 12, 1, "", []string{"all goroutines are asleep - deadlock!", "waits for the mutex", "main.deadlock.func1"}},
 		{"repanic", "-smp 1", 18, 1, "", []string{"zf run: panic: first", "    of two lines", "    panic: again: first"}},
 		{"chatty", "-smp 2", 14, 1, `(working \(ok\) \d+\n)+`, []string{"zf run: panic: boom\n", "in main.main at "}},
@@ -153,7 +154,7 @@ func TestShortLog(t *testing.T) {
 		out, _ := cmd.CombinedOutput()
 		return string(out)
 	}
-	for _, way := range []string{"nil", "map", "deadlock", "overflow"} {
+	for _, way := range []string{"nil", "map", "deadlock", "overflow", "mutual"} {
 		_, serial, err := boot(t, Config{Kernel: elf}, "-- "+way)
 		if err != nil {
 			t.Fatal(err)

@@ -26,6 +26,9 @@ type watches struct{ places []string }
 func (w *watches) flags(fs *flag.FlagSet) {
 	fs.Func("watch",
 		"trace each write to the variable or address `PLACE`, with what was there\nbefore: main.count, main.st.m, main.row[2], main.table+16:4,\nmain.state:rw, 0x54e1c0:8:w. Behind\nthe first colon is the length, 1, 2, 4 or 8, or w or rw: reads, too. May\nbe given 4 times; with -append watch.panic=on the first one ends the\nmachine", func(s string) error {
+			if s == "" {
+				return errors.New("want a variable, such as main.count, or an address")
+			}
 			if len(w.places) == maxWatches {
 				return fmt.Errorf("a CPU can watch %d places; more is not possible", maxWatches)
 			}

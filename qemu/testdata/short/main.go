@@ -95,6 +95,8 @@ func main() {
 			}
 			rows = append(rows, r)
 		}
+	case "mutual":
+		walk(0)
 	}
 }
 
@@ -138,3 +140,9 @@ func both() {
 	os.Stderr.WriteString(", and more")
 	fmt.Fprint(os.Stdout, ", end")
 }
+
+//go:noinline
+func walk(n int) int { return n + visit(n+1) }
+
+//go:noinline
+func visit(n int) int { return n + walk(n) }

@@ -34,6 +34,7 @@ const (
 	topFrames  = 8
 	mostOthers = 6
 	mostSame   = 3
+	mostCycle  = 8
 )
 
 // Wrap breaks a text between its words. Each line but the first has the indentation.
@@ -143,6 +144,14 @@ func (s *Short) Frames(t *wire.Trace) (lines []string) {
 		if same <= mostSame && calls[0].frame.Repeat+calls[same-1].frame.Repeat == 0 {
 			same = 1
 		}
+		if length, times := cycle(calls, shows); same == 1 && times > mostSame {
+			for i := range length {
+				lines = append(lines, s.call(calls[i:i+1])...)
+			}
+			lines = append(lines, fmt.Sprintf("  ... these %d calls %d times more", length, times-1))
+			calls = calls[length*times:]
+			continue
+		}
 		lines = append(lines, s.call(calls[:same])...)
 		calls = calls[same:]
 	}
@@ -153,6 +162,23 @@ func (s *Short) Frames(t *wire.Trace) (lines []string) {
 		lines = append(lines, folded(callers))
 	}
 	return lines
+}
+
+// cycle returns how many calls, if that is more than one, come again and again at the beginning of
+// calls, and how often, as in a recursion through several functions.
+func cycle(calls []shownCall, shows func(shownCall) bool) (length, times int) {
+	for length = 2; length <= mostCycle; length++ {
+		n := 1
+		for n < len(calls) && shows(calls[n]) && calls[n].frame.Repeat == 0 &&
+			(calls[n].frame.Elided == 0 || calls[n].call > 0) &&
+			(n < length || calls[n].like(calls[n-length])) {
+			n++
+		}
+		if times = n / length; times > mostSame {
+			return length, times
+		}
+	}
+	return 0, 0
 }
 
 // folded is the line in the place of calls.

@@ -69,6 +69,11 @@ func TestShortFrames(t *testing.T) {
 		{"recursion", []wire.Frame{again, frame("main.main /x/f.go")}, "  main.deep() (99 times)  main.go:7|  main.main()  /x/f.go:7"},
 		{"three are no recursion", []wire.Frame{frame("main.f /x/f.go"), frame("main.f /x/f.go"), frame("main.f /x/f.go")},
 			"  main.f()  /x/f.go:7|  main.f()  /x/f.go:7|  main.f()  /x/f.go:7"},
+		{"through two functions", slices.Concat(slices.Repeat([]wire.Frame{frame("main.walk /x/f.go"), frame("main.visit /x/f.go")}, 4),
+			[]wire.Frame{left}), "  main.walk()  /x/f.go:7|  main.visit()  /x/f.go:7|  ... these 2 calls 3 times more|" +
+			"  ... 3 frames are left out|  main.f()  /x/f.go:7"},
+		{"what is left out is not known to be the same", slices.Repeat([]wire.Frame{left, frame("main.g /x/f.go")}, 4),
+			strings.Repeat("|  ... 3 frames are left out|  main.f()  /x/f.go:7|  main.g()  /x/f.go:7", 4)[1:]},
 		{"how sure", []wire.Frame{inferred}, "  main.f() (inferred)  /x/f.go:7"},
 		{"left out", []wire.Frame{left}, "  ... 3 frames are left out|  main.f()  /x/f.go:7"},
 		{"a trap is no call", []wire.Frame{{Kind: tracer.Trap, Address: 1}, frame("main.f /x/f.go")}, "  main.f()  /x/f.go:7"},
