@@ -33,7 +33,7 @@ func TestFewLines(t *testing.T) {
 			"CPU "}},
 		{"map", "-smp 1", 12, 1, "", []string{"zf run: panic: assignment to entry in nil map", "  main.main()  testdata/short/main.go:54"}},
 		{"overflow", "-smp 1", 14, 1, "", []string{"stack overflow", "  main.deep(", " times)  testdata/short/main.go:24"}},
-		{"mutual", "-smp 1", 17, 1, "", []string{"stack overflow", "  main.walk(", "  main.visit(", "  ... these 2 calls "}},
+		{"mutual", "-smp 1", 18, 1, "", []string{"stack overflow", "  main.walk(", "  main.visit(", "  ... these 2 calls "}},
 		{"deadlock", "-smp 2", 12, 1, "", []string{"all goroutines are asleep - deadlock!", "waits for the mutex", "main.deadlock.func1"}},
 		{"repanic", "-smp 1", 18, 1, "", []string{"zf run: panic: first", "    of two lines", "    panic: again: first"}},
 		{"chatty", "-smp 2", 14, 1, `(working \(ok\) \d+\n)+`, []string{"zf run: panic: boom\n", "in main.main at "}},
