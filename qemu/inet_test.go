@@ -3,12 +3,19 @@ package qemu
 import (
 	"bufio"
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/binary"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	stdlog "log"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -268,6 +275,49 @@ func TestInetTime(t *testing.T) {
 		"-append", "ntp="+inGuest(server.LocalAddr()), "./testdata/inet", "--", "time").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "\n2040-03-01 12:00:") {
 		t.Errorf("%v, %q; want the time of %v", err, out, want)
+	}
+}
+
+// TestInetRoots: TLS knows a server by the root certificates in a folder that the program is shown, and
+// without one a note says once what there is to do.
+func TestInetRoots(t *testing.T) {
+	t.Parallel()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().AddDate(1, 0, 0), IsCA: true,
+		BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(10, 0, 2, 2)}}
+	der, err := x509.CreateCertificate(rand.Reader, root, root, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "known") }))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+	server.Config.ErrorLog = stdlog.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	dir := t.TempDir()
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "certs"), 0o755), os.WriteFile(filepath.Join(dir, "certs/ca-certificates.crt"), text, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	url := "https://" + inGuest(server.Listener.Addr())
+	run := func(flags ...string) (trusted, noted int) {
+		t.Helper()
+		out, err := zfRun(t, append(append([]string{"-net", "virtio"}, flags...), "./testdata/inet", "--", "trust", url)...).CombinedOutput()
+		if err != nil {
+			t.Errorf("%q: %v, %s", flags, err, out)
+		}
+		return strings.Count(string(out), "trust: known <nil>"), strings.Count(string(out), "no root certificates in /etc/ssl")
+	}
+	for _, way := range []string{"-mount", "-files"} {
+		if trusted, noted := run(way, dir+":/etc/ssl"); trusted != 2 || noted != 0 {
+			t.Errorf("with its root by %s: %d of 2 requests, %d notes", way, trusted, noted)
+		}
+	}
+	if trusted, noted := run(); trusted != 0 || noted != 1 {
+		t.Errorf("without roots: %d requests, %d notes; want none, and one note", trusted, noted)
 	}
 }
 

@@ -3,6 +3,7 @@ package linux
 import (
 	"unsafe"
 
+	"github.com/zeroframe/zeroframe/kernel/ascii"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
@@ -122,6 +123,9 @@ func (c *call) openAt(dirfd, addr, flags, mode uintptr, within int) int64 {
 		vfs.Notify(id, vfs.IN_OPEN)
 	} else if id, e = vfs.OpenWithin(dir, path, int(flags), within, uint32(mode)&^umask,
 		clock.Wall()); e != 0 {
+		if e == vfs.ENOENT && numOwn > 0 && ascii.Same(path, rootFile) {
+			noRoots.say()
+		}
 		return -int64(e)
 	}
 	if made, fd := vfs.Made(id); made == madeFD && flags&oPath == 0 {
