@@ -105,6 +105,10 @@ var (
 	numOwn    int // of addresses
 )
 
+// maxOwn6 is how many addresses of version 6 there can be: any machine of the network may say that it
+// is a router and which ones begin here, and the server's of version 4 must still have room.
+const maxOwn6 = len(addresses) - 2
+
 // isGateway reports whether s is one of the stack's sockets by which programs reach other machines.
 func (s *socket) isGateway() bool { return s.options[optTransparent] != 0 }
 
@@ -346,7 +350,13 @@ func setAddress(at uintptr) int64 {
 	if raw[17] == 0 {
 		return 0
 	}
-	if numOwn == len(addresses) {
+	own6 := 0
+	for i := range addresses[:numOwn] {
+		if !addresses[i].isV4() {
+			own6++
+		}
+	}
+	if numOwn == len(addresses) || !o.isV4() && own6 >= maxOwn6 {
 		return -eNOBUFS
 	}
 	addresses[numOwn] = o

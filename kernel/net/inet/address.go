@@ -22,6 +22,7 @@ type addressTable struct {
 	routes  []tcpip.Route
 	servers map[string][]string // name servers, by who has told them
 	known   sync.Once           // there is an address of version 4
+	refused sync.Once           // the kernel has no room for one
 }
 
 // configure gives the machine its address: that of the option ip=, or a server's.
@@ -79,7 +80,9 @@ func (n *network) removeAddress(p netip.Prefix) {
 // often comes before it, and most programs talk by version 4.
 func (n *network) tell(p netip.Prefix, router netip.Addr, there bool) {
 	if err := setAddress(p, router, there); err != nil {
-		fmt.Fprintf(os.Stderr, "inet: address %v: %v\n", p, err)
+		n.addresses.refused.Do(func() {
+			fmt.Fprintf(os.Stderr, "inet: address %v: %v; more of them are not told\n", p, err)
+		})
 		return
 	}
 	if there && p.Addr().Is4() {

@@ -5,6 +5,7 @@
 //	inet addresses      the machine's addresses
 //	inet tables         what /proc/net has
 //	inet time           the time of day
+//	inet lease          waits for addresses of version 6, then for one of version 4
 //	inet trust URL      what it has, if TLS knows the server
 //	inet groups         hears datagrams for groups and for all machines, and sends some
 //	inet leave HOW TCP UDP
@@ -38,6 +39,8 @@ func main() {
 		tables()
 	case "time":
 		fmt.Println(time.Now().UTC().Format(time.DateTime))
+	case "lease":
+		lease()
 	case "trust":
 		trust(os.Args[2])
 	case "groups":
@@ -74,6 +77,27 @@ func addresses() {
 		slices.Sort(all)
 		fmt.Println(i.Name, i.HardwareAddr, all)
 	}
+}
+
+// lease waits for addresses: first for those that a router's prefixes lead to, then for a lease.
+func lease() {
+	count := func(v4 bool) (n int) {
+		all, _ := net.InterfaceAddrs()
+		for _, a := range all {
+			if ip := a.(*net.IPNet).IP; !ip.IsLoopback() && (ip.To4() != nil) == v4 {
+				n++
+			}
+		}
+		return n
+	}
+	for began := time.Now(); count(false) < 6 && time.Since(began) < limit; {
+		time.Sleep(time.Millisecond)
+	}
+	say("of version 6", count(false))
+	for began := time.Now(); count(true) == 0 && time.Since(began) < limit; {
+		time.Sleep(time.Millisecond)
+	}
+	say("of version 4", count(true))
 }
 
 // trust prints what a server sends by TLS.

@@ -1,0 +1,84 @@
+package qemu
+
+import (
+	"net"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+)
+
+// TestInetLease: a machine that a neighbour floods with the prefixes of networks still takes the
+// address that a server leases to it.
+func TestInetLease(t *testing.T) {
+	t.Parallel()
+	elf := filepath.Join(t.TempDir(), "inet.elf")
+	if out, err := exec.Command(zfCommand(t), "build", "-net", "-o", elf, "./testdata/inet").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	e := newEther(t, "virtio-net-pci")
+	vm, out := start(t, Config{Kernel: elf, Extra: e.args, Timeout: limit, Append: "report=off net=on -- lease"}, "")
+	e.frame("word to the routers", func(p gopacket.Packet) bool {
+		return p.Layer(layers.LayerTypeICMPv6RouterSolicitation) != nil
+	})
+	e.advertise(12)
+	out.For(t, "of version 6: 6\r\n")
+	leased := make(chan bool)
+	defer close(leased)
+	go func() {
+		for {
+			select {
+			case p := <-e.frames:
+				if d, _ := p.Layer(layers.LayerTypeDHCPv4).(*layers.DHCPv4); d != nil {
+					e.lease(d)
+				}
+			case <-leased:
+				return
+			}
+		}
+	}()
+	out.For(t, "of version 4: 1\r\n")
+	if res, err := vm.Wait(); err != nil || res.Program != 0 {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// advertise sends the prefixes of that many networks, as a router does.
+func (e *ether) advertise(networks byte) {
+	e.t.Helper()
+	ip := &layers.IPv6{Version: 6, HopLimit: 255, NextHeader: layers.IPProtocolICMPv6, SrcIP: net.ParseIP("fe80::1"), DstIP: net.ParseIP("ff02::1")}
+	icmp := &layers.ICMPv6{TypeCode: layers.CreateICMPv6TypeCode(layers.ICMPv6TypeRouterAdvertisement, 0)}
+	icmp.SetNetworkLayerForChecksum(ip)
+	says := &layers.ICMPv6RouterAdvertisement{HopLimit: 64, RouterLifetime: 1800}
+	for n := range networks {
+		prefix := net.ParseIP("2001:db8::")
+		prefix[5] = n
+		says.Options = append(says.Options, layers.ICMPv6Option{Type: layers.ICMPv6OptPrefixInfo,
+			Data: append([]byte{64, 0xc0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0}, prefix...)})
+	}
+	e.send(&layers.Ethernet{SrcMAC: routerMAC, DstMAC: net.HardwareAddr{0x33, 0x33, 0, 0, 0, 1}, EthernetType: layers.EthernetTypeIPv6}, ip, icmp, says)
+}
+
+// lease answers a DHCP client.
+func (e *ether) lease(asked *layers.DHCPv4) {
+	answer := map[byte]layers.DHCPMsgType{byte(layers.DHCPMsgTypeDiscover): layers.DHCPMsgTypeOffer, byte(layers.DHCPMsgTypeRequest): layers.DHCPMsgTypeAck}
+	for _, o := range asked.Options {
+		if o.Type != layers.DHCPOptMessageType || answer[o.Data[0]] == 0 {
+			continue
+		}
+		udp := &layers.UDP{SrcPort: 67, DstPort: 68}
+		ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: routerIP, DstIP: net.IPv4bcast}
+		udp.SetNetworkLayerForChecksum(ip)
+		e.send(&layers.Ethernet{SrcMAC: routerMAC, DstMAC: everyone, EthernetType: layers.EthernetTypeIPv4}, ip, udp,
+			&layers.DHCPv4{Operation: layers.DHCPOpReply, HardwareType: layers.LinkTypeEthernet, HardwareLen: 6, Xid: asked.Xid,
+				YourClientIP: guestIP, ClientHWAddr: asked.ClientHWAddr, Options: layers.DHCPOptions{
+					layers.NewDHCPOption(layers.DHCPOptMessageType, []byte{byte(answer[o.Data[0]])}),
+					layers.NewDHCPOption(layers.DHCPOptServerID, routerIP.To4()),
+					layers.NewDHCPOption(layers.DHCPOptLeaseTime, []byte{0, 0, 14, 16}),
+					layers.NewDHCPOption(layers.DHCPOptSubnetMask, []byte{255, 255, 255, 0}),
+					layers.NewDHCPOption(layers.DHCPOptRouter, routerIP.To4()),
+				}})
+	}
+}
