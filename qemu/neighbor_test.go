@@ -108,11 +108,17 @@ func checkFrame(t *testing.T, p gopacket.Packet) {
 		case *layers.UDP:
 			l.SetNetworkLayerForChecksum(p.NetworkLayer())
 			all = append(all, l, gopacket.Payload(l.Payload))
+		case *layers.TCP:
+			l.SetNetworkLayerForChecksum(p.NetworkLayer())
+			all = append(all, l, gopacket.Payload(l.Payload))
 		case *layers.ICMPv4:
 			all = append(all, l, gopacket.Payload(l.Payload))
 		case *layers.Ethernet, *layers.ARP, *layers.IPv4:
 			all = append(all, l.(gopacket.SerializableLayer))
 		}
+	}
+	if ip, _ := p.Layer(layers.LayerTypeIPv4).(*layers.IPv4); ip != nil && ip.TTL == 0 {
+		t.Fatalf("%x: it has no hops to go", p.Data())
 	}
 	b := gopacket.NewSerializeBuffer()
 	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, all...); err != nil {

@@ -36,6 +36,12 @@ func dump(t *testing.T, net, cmdline string) []onWire {
 	if err != nil || res.Outcome != Traced {
 		t.Fatalf("the machine: %v, %v; want %v; serial port:\n%s", res.Outcome, err, Traced, serial)
 	}
+	return captured(t, file)
+}
+
+// captured reads what QEMU has written of a wire.
+func captured(t *testing.T, file string) []onWire {
+	t.Helper()
 	f, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)

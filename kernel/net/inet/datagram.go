@@ -105,12 +105,14 @@ func (n *network) serveDatagram(raw syscall.RawConn, from netip.AddrPort, data, 
 	d, ok := parse(control)
 	d.from = netip.AddrPortFrom(from.Addr().Unmap().WithZone(""), from.Port())
 	asks := len(data) == 0 && d.ttl == 0
-	s, known := n.ends.Load([2]netip.AddrPort{d.from, d.to})
 	switch {
 	case asks && d.to.Addr().IsMulticast():
 		n.join(raw, d.to.Addr())
-	case asks && known:
-		s.(*stream).setOptions()
+	case asks:
+		// The connection may have ended meanwhile.
+		if s, known := n.ends.Load([2]netip.AddrPort{d.from, d.to}); known {
+			s.(*stream).setOptions()
+		}
 	case ok:
 		n.sendDatagram(d, data)
 	}
