@@ -12,8 +12,9 @@ type note struct {
 var (
 	noProgram = note{text: "no other program can be started (ENOSYS): there is one address space, and one program in it\n"}
 	noRoute   = note{text: "no way to other machines (ENETUNREACH): sockets reach this one alone; zf run -net virtio gives a program a network\n"}
-	noRoots   = note{text: "no root certificates in /etc/ssl, by which TLS knows other machines: zf run -mount /etc/ssl shows a program the host's\n"}
-	noNames   = note{text: "no name server (ECONNREFUSED): names are those of /etc/hosts; zf run -net virtio gives a program a network with one\n"}
+	noRoots   = note{text: "no root certificates in /etc/ssl, by which TLS knows other machines: " +
+		"zf run -mount /etc/ssl shows a program the host's\n"}
+	noNames = note{text: "no name server (ECONNREFUSED): names are those of /etc/hosts; zf run -net virtio gives a program a network with one\n"}
 )
 
 // rootFile is where crypto/x509 looks for root certificates first.

@@ -91,7 +91,8 @@ func (o *BuildOptions) addKernel(ctx context.Context, dir string) (*kernel, erro
 			return nil, twoVersions(p.ImportPath, own, p.Dir)
 		}
 		if slices.Contains(o.variants, p.ImportPath) {
-			return nil, fmt.Errorf("%w: the network stack imports %s, of which this test has a build of its own, and two do not link; without -net it has a kernel with loopback alone",
+			return nil, fmt.Errorf("%w: the network stack imports %s, of which this test has a "+
+				"build of its own, and two do not link; without -net it has a kernel with loopback alone",
 				ErrNoKernel, p.ImportPath)
 		}
 		if _, err := os.Stat(p.Export); err != nil {
