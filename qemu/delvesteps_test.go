@@ -67,7 +67,7 @@ func sessions(t *testing.T) (few, more []walk) {
 	return few, more
 }
 
-var fixtureEach = flag.Bool("fixtures.each", false, "take each of Delve's programs to TestDelveFixtures/more, not every eighth one")
+var fixtureEach = flag.Bool("fixtures.each", false, "take each of Delve's programs to TestDelveFixtures/more, not every twelfth one")
 
 // TestDelveFixtures: Delve's own programs stop, step and show their variables on a machine as they do
 // on Linux.
@@ -84,7 +84,7 @@ func TestDelveFixtures(t *testing.T) {
 				programs[s.fixture+" "+s.flags] = append(programs[s.fixture+" "+s.flags], s)
 			}
 			for i, key := range slices.Sorted(maps.Keys(programs)) {
-				if name == "more" && i%8 != 0 && !*fixtureEach {
+				if name == "more" && i%12 != 0 && !*fixtureEach {
 					continue
 				}
 				t.Run(key, func(t *testing.T) {

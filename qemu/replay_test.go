@@ -178,7 +178,7 @@ func TestRecordNoInput(t *testing.T) {
 	}
 }
 
-var replays = flag.Int("replays", 20, "how many recordings TestManyReplays makes")
+var replays = flag.Int("replays", 12, "how many recordings TestManyReplays makes")
 
 // TestManyReplays: recordings of programs that do something else each time, every second one on
 // a busy host.
