@@ -95,6 +95,10 @@ func main() {
 			}
 			rows = append(rows, r)
 		}
+	case "hoard": // of memory that is not written
+		for {
+			hoard = append(hoard, make([]byte, 1<<20))
+		}
 	case "mutual":
 		walk(0)
 	}
@@ -102,8 +106,9 @@ func main() {
 
 // What the heap has when there is no memory any more.
 var (
-	list *node
-	rows [][]row
+	hoard [][]byte
+	list  *node
+	rows  [][]row
 )
 
 type row struct {

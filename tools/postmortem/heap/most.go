@@ -6,6 +6,7 @@ package heap
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,6 +71,9 @@ type sample struct {
 // Most says in a line what has the most of the heap of a program. Host.
 func Most(p *inspect.Program, image string) (string, error) {
 	h, err := open(p, image, p.Target().Memory(), mostClaims)
+	if errors.Is(err, errTooLarge) {
+		return err.Error(), nil
+	}
 	if err != nil {
 		return "", err
 	}

@@ -26,6 +26,11 @@ const (
 	noSpan       = ^uint32(0)
 )
 
+// errTooLarge is returned for a heap beyond these limits. A program can have one on a small machine:
+// memory that it has never written takes none.
+var errTooLarge = fmt.Errorf("the heap has more than %d GiB or %d million objects, too much to be read",
+	maxSpanBytes>>30, maxSlots/1_000_000)
+
 // Heap is the heap of a dead program. Host.
 type Heap struct {
 	*layout
@@ -182,12 +187,14 @@ func (h *Heap) readSpan(r *record, heapGen uint32) error {
 		return nil // being made
 	}
 	h.total += s.pages
-	if s.pages == 0 || h.total > maxSpanBytes/pageSize || s.elem == 0 || s.elem%8 != 0 ||
-		s.count == 0 ||
+	if s.pages == 0 || s.pages > 1<<47/pageSize || s.elem == 0 || s.elem%8 != 0 || s.count == 0 ||
 		s.count > s.pages*pageSize/8 || s.elem > s.pages*pageSize || s.count*s.elem > s.pages*pageSize ||
-		uint64(h.slots)+s.count > maxSlots || s.start%pageSize != 0 {
+		s.start%pageSize != 0 {
 		return fmt.Errorf("the core is corrupt: a span at %#x has %d pages and %d objects of %d bytes",
 			s.start, s.pages, s.count, s.elem)
+	}
+	if h.total > maxSpanBytes/pageSize || uint64(h.slots)+s.count > maxSlots {
+		return errTooLarge
 	}
 	s.alloc = make([]byte, (s.count+7)/8)
 	if err := h.read(s.alloc, bitsAt); err != nil {
