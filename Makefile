@@ -10,7 +10,7 @@ N ?= 8
 help:
 	@echo 'Use it:'
 	@echo '  make run              boot a kernel that crashes in QEMU, and see where'
-	@echo '  make build            build the host commands, bin/zf and bin/zf-receive'
+	@echo '  make build            build the host commands: bin/zf and its two companions'
 	@echo 'Test it:'
 	@echo '  make test             run the checks, and the tests that are not long, in minutes'
 	@echo '  make test-all         run the long tests, those in qemu/testrun/long.txt, too'
@@ -39,7 +39,8 @@ build: build-zf
 	CGO_ENABLED=0 go build -o bin/zf-receive ./tools/receive/zf-receive
 
 build-zf:
-	CGO_ENABLED=0 go build -o bin/zf ./tools/zf
+	CGO_ENABLED=0 go build -o bin/zf-debugger ./tools/zf
+	CGO_ENABLED=0 go build -tags lean -o bin/zf ./tools/zf
 
 # The trace is the point here, and zf says so with status 1.
 run: build-zf

@@ -4,6 +4,7 @@ package qemu
 // command lines.
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -123,15 +124,26 @@ func testEnv() []string { return append(os.Environ(), "GOAMD64=") }
 func host(t testing.TB, pkg string) string {
 	t.Helper()
 	return builds.get(t, "host "+pkg, path.Base(pkg), func(path string) error {
-		if out, err := exec.Command("go", "build", "-o", path, pkg).CombinedOutput(); err != nil {
-			return fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
-		}
-		return nil
+		return goBuild(path, pkg)
 	})
 }
 
-// zfCommand returns the path of zf.
-func zfCommand(t testing.TB) string { t.Helper(); return host(t, "../tools/zf") }
+func goBuild(path, pkg string, flags ...string) error {
+	args := append([]string{"build", "-o", path}, flags...)
+	if out, err := exec.Command("go", append(args, pkg)...).CombinedOutput(); err != nil {
+		return fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
+	}
+	return nil
+}
+
+// zfCommand returns the path of zf as make build makes it: with zf-debugger beside it.
+func zfCommand(t testing.TB) string {
+	t.Helper()
+	return builds.get(t, "zf", "zf", func(path string) error {
+		return cmp.Or(goBuild(path, "../tools/zf", "-tags=lean"),
+			goBuild(filepath.Join(filepath.Dir(path), "zf-debugger"), "../tools/zf"))
+	})
+}
 
 // zfRun is zf run with arguments, for 10 minutes at most, and on one CPU whatever the host has, if
 // the arguments do not say otherwise.

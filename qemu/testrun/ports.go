@@ -46,6 +46,9 @@ func crossVet(ctx context.Context) (out []byte, err error) {
 			return nil, err
 		}
 		if goos == "windows" {
+			if _, err := run("build", "-tags=lean", "-o", tmp+"/", portable[0]); err != nil {
+				return nil, err
+			}
 			if err := vetOurs(run, filepath.Join(tmp, "overlay.json")); err != nil {
 				return nil, err
 			}

@@ -1,3 +1,5 @@
+//go:build !lean
+
 package main
 
 // `zf core`: a trace in a log, or a machine -> an ELF core file, for a debugger.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/zeroframe/zeroframe/qemu"
@@ -185,6 +186,17 @@ func (m *machine) elfOfCore() string {
 		return m.core + ".elf"
 	}
 	return m.coreELF
+}
+
+// besideCore returns the ELF file beside a core whose name is made of the core's, "" if there is
+// none.
+func besideCore(core string) string {
+	for _, path := range []string{core + ".elf", strings.TrimSuffix(core, ".core") + ".elf"} {
+		if fi, err := os.Stat(path); err == nil && fi.Mode().IsRegular() {
+			return path
+		}
+	}
+	return ""
 }
 
 // askedBy is a core as the commands take it.

@@ -1,3 +1,5 @@
+//go:build !lean
+
 package main
 
 // What the commands on a program that has died share: the ELF file and the core or log that they
@@ -9,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/format/input"
 	"github.com/zeroframe/zeroframe/tools/format/trace"
@@ -29,8 +30,6 @@ const (
 	elfUsage  = "the `ELF` file that was running"
 	deadUsage = elfUsage + " (default: CORE.elf beside CORE, or\nhello.elf of hello.core)"
 )
-
-var errNoELF = errors.New("-e ELF is missing: name the image that was running")
 
 // parse reads the flags, -e and -force with them, and the name of one file, which may stand
 // before flags; what says what that is. forced is the help of -force.
@@ -76,17 +75,6 @@ func (d *dead) findELF(c *call, what string) error {
 		return c.wrong("%w, since there is no %s.elf", errNoELF, d.path)
 	}
 	return nil
-}
-
-// besideCore returns the ELF file beside a core whose name is made of the core's, "" if there is
-// none.
-func besideCore(core string) string {
-	for _, path := range []string{core + ".elf", strings.TrimSuffix(core, ".core") + ".elf"} {
-		if fi, err := os.Stat(path); err == nil && fi.Mode().IsRegular() {
-			return path
-		}
-	}
-	return ""
 }
 
 // open opens the core, and says if nothing proves that it is of the ELF file.
@@ -148,12 +136,4 @@ func (s twoSinks) Write(b []byte) (int, error) {
 		return n, err
 	}
 	return s.sink.Write(b)
-}
-
-// count is "1 thread", "2 threads".
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -1,3 +1,5 @@
+//go:build !lean
+
 package main
 
 // `zf dlv`: Delve on a program that runs (dlvlive.go), on a recording (dlvrecording.go), and on a

@@ -1,3 +1,5 @@
+//go:build !lean
+
 package main
 
 // `zf dlv` on a machine that runs. Delve takes this process for debugserver, as it does for a

@@ -1,3 +1,5 @@
+//go:build !lean
+
 package main
 
 // `zf dlv` on a recording. Delve's only ways into a machine that somebody else runs are those

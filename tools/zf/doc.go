@@ -16,6 +16,10 @@
 //
 //	main.go           the commands, and the help
 //	call.go           what all commands share: flags, messages, errors, exit statuses
+//	debugger.go       the debugger's half of zf, a program of its own: zf-debugger
+//	handover.go       zf without it (-tags lean), and how that has zf-debugger do what it cannot
+//	question.go       what one asks the other
+//	become_unix.go, become_windows.go  how one takes the other's place
 //	hints.go          what may have been meant, and the next step of an error
 //	build.go          zf build
 //	progress.go       how far a build is
@@ -54,13 +58,14 @@
 //	chaos.go          -chaos
 //	flight.go         what is kept of a program beside its text
 //	verdict.go        how a run has ended
-//	profile.go        -cpuprofile, and zf profile
+//	kept.go           the files of -cpuprofile, -memprofile and -handles
+//	profile.go        zf profile
 //	probe.go          -probe
 //	watch.go          -watch
 //	dlvrecording.go   zf dlv on a recording
 //	dlvlive.go        zf dlv on a program that runs
 //	timeline.go       zf trace
-//	handles.go        -handles, zf handles and zf leaks
+//	handles.go        zf handles and zf leaks
 //	records.go        -records
 //	iso.go            zf iso
 //	symbolize.go      zf symbolize

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/machine/doctor"
 	"github.com/zeroframe/zeroframe/tools/machine/image"
+	"github.com/zeroframe/zeroframe/tools/machine/install"
 )
 
 const doctorText = `Doctor says what is on this machine of what the commands need, one line each:
@@ -137,4 +139,29 @@ func checkFirmware(context.Context) doctor.Finding {
 		return doctor.Missing("for zf run -uefi: %v", err)
 	}
 	return doctor.Found("%s", path)
+}
+
+// gdbVariable is the environment variable that names another gdb.
+const gdbVariable = "ZF_GDB"
+
+// findGDB returns the path of a gdb that runs Python commands.
+func findGDB() (string, error) {
+	return findProgram("gdb", gdbVariable, install.Hint("install the package gdb", "gdb"))
+}
+
+// findProgram returns the path of a program, or of the one that an environment variable names
+// instead. hint says how to get it.
+func findProgram(name, variable, hint string) (string, error) {
+	if other := os.Getenv(variable); other != "" {
+		path, err := exec.LookPath(other)
+		if err != nil {
+			err = fmt.Errorf("$%s is %s, which cannot be run; correct it or unset it", variable, other)
+		}
+		return path, err
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		err = fmt.Errorf("no %s in PATH; %s", name, hint)
+	}
+	return path, err
 }

@@ -8,9 +8,7 @@ import (
 	"flag"
 	"os"
 
-	"github.com/zeroframe/zeroframe/tools/format/handle"
 	"github.com/zeroframe/zeroframe/tools/format/probe"
-	"github.com/zeroframe/zeroframe/tools/format/profile"
 	"github.com/zeroframe/zeroframe/tools/format/whole"
 	"github.com/zeroframe/zeroframe/tools/machine/initrd"
 	"github.com/zeroframe/zeroframe/tools/symbol"
@@ -72,23 +70,7 @@ func (f *flight) choose(sym *symbol.File, a *initrd.Archive) error {
 
 // arm tells the kernel of m what to record, and takes its records; s is for messages.
 func (f *flight) arm(m *machine, sym *symbol.File, s *streams) {
-	if o := f.cpu.option(); o != "" {
-		m.options = append(m.options, o)
-		m.records.take(profile.Kind, func(data []byte) error { return f.cpu.take(data, sym, s) })
-	}
-	if f.heap.path != "" {
-		m.options = append(m.options, "memprofile=on")
-		f.heap.take(m, handle.HeapKind, func(data []byte) ([]byte,
-			error) {
-			return f.heap.heapProfile(sym, data)
-		})
-	}
-	if f.kept.path != "" {
-		if _, ok := lastOption(m.append, "record"); !ok {
-			m.options = append(m.options, "record=all")
-		}
-		f.kept.take(m, handle.Kind, func(data []byte) ([]byte, error) { return namedSnapshot(sym, data) })
-	}
+	f.armProfiles(m, sym, s)
 	if len(f.probes.patterns) > 0 {
 		m.oneCPU = true
 		if _, ok := lastOption(m.append, "depot"); f.probes.stacks && !ok {

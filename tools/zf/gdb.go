@@ -1,3 +1,5 @@
+//go:build !lean
+
 package main
 
 // `zf gdb`: a machine that waits, and gdb on it. gdb gets the terminal, and with it
@@ -22,7 +24,6 @@ import (
 	"github.com/zeroframe/zeroframe/tools/format/trace"
 	"github.com/zeroframe/zeroframe/tools/format/whole"
 	"github.com/zeroframe/zeroframe/tools/machine/image"
-	"github.com/zeroframe/zeroframe/tools/machine/install"
 	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 	"github.com/zeroframe/zeroframe/tracer"
@@ -52,9 +53,6 @@ editor's own. -commands writes the commands above to a file for it.
 The environment variable ZF_GDB names another gdb; it needs Python. Exit status:
 0; 1 gdb ended with an error; 2 wrong usage or a failed build; 3 no gdb there,
 or no machine.`
-
-// gdbVariable is the environment variable that names another gdb.
-const gdbVariable = "ZF_GDB"
 
 // gdbFlags is what the command line of `zf gdb` says.
 type gdbFlags struct {
@@ -345,28 +343,6 @@ func (c *call) onTerminal(ctx context.Context, debugger string, args []string,
 		return failure{fmt.Errorf("%s: %w", c.name, err), exitTrace}
 	}
 	return failure{err, exitMachine}
-}
-
-// findGDB returns the path of a gdb that runs Python commands.
-func findGDB() (string, error) {
-	return findProgram("gdb", gdbVariable, install.Hint("install the package gdb", "gdb"))
-}
-
-// findProgram returns the path of a program, or of the one that an environment variable names
-// instead. hint says how to get it.
-func findProgram(name, variable, hint string) (string, error) {
-	if other := os.Getenv(variable); other != "" {
-		path, err := exec.LookPath(other)
-		if err != nil {
-			err = fmt.Errorf("$%s is %s, which cannot be run; correct it or unset it", variable, other)
-		}
-		return path, err
-	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		err = fmt.Errorf("no %s in PATH; %s", name, hint)
-	}
-	return path, err
 }
 
 // runtimeScript returns the path of the Go runtime's own commands for gdb, which the

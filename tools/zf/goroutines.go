@@ -1,3 +1,5 @@
+//go:build !lean
+
 package main
 
 // `zf goroutines`: a core file, or a log with a traceback -> the goroutines.

@@ -1,3 +1,5 @@
+//go:build !lean
+
 package main
 
 // `zf handles` shows a snapshot of what a target has open, `zf leaks` compares two, and
@@ -13,11 +15,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/zeroframe/zeroframe/tools/format/eventstream"
 	"github.com/zeroframe/zeroframe/tools/format/handle"
-	"github.com/zeroframe/zeroframe/tools/format/whole"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
@@ -253,56 +253,6 @@ func lastRecord(log []byte, kind string) (data []byte) {
 	io.Copy(t, bytes.NewReader(log))
 	t.Close()
 	return data
-}
-
-// keptFiles are files of a kind of record: FILE.1, FILE.2 and so on, and FILE, the latest.
-type keptFiles struct {
-	path      string
-	one, many string // what they are
-	show      string // the command that shows one
-	none      string // why there is none
-
-	mu   sync.Mutex
-	n    int
-	asOf string // as of when the latest one is; "": that is not said
-}
-
-// take keeps the records of a kind that m sends, as convert makes them; those of which it makes
-// nothing are left out.
-func (k *keptFiles) take(m *machine, kind string, convert func(data []byte) ([]byte, error)) {
-	m.records.take(kind, func(data []byte) error {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		data, err := convert(data)
-		if err != nil || data == nil {
-			return err
-		}
-		if err := whole.WriteFile(fmt.Sprintf("%s.%d", k.path, k.n+1), data, 0o666); err != nil {
-			return err
-		}
-		k.n++
-		return whole.WriteFile(k.path, data, 0o666)
-	})
-}
-
-// end says what was kept. It reports false if there is nothing, though it was asked for.
-func (k *keptFiles) end(s *streams) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	switch {
-	case k.path == "":
-	case k.n == 0:
-		s.say("%s", k.none)
-		return false
-	case k.n == 1:
-		s.say("%s is in %s; `%s %[2]s` shows it", k.one, k.path, k.show)
-	default:
-		s.say("%d %s are in %s.1 to %[3]s.%[1]d; `zf leaks` compares two", k.n, k.many, k.path)
-	}
-	if k.n > 0 && k.asOf != "" {
-		s.say("%s is %s", k.path, k.asOf)
-	}
-	return true
 }
 
 // namedSnapshot returns a snapshot with its names.

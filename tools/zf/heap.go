@@ -1,3 +1,5 @@
+//go:build !lean
+
 package main
 
 // `zf heap`: the heap of a program that has died: how much of which type, and who holds it.
@@ -9,6 +11,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/tools/format/profile"
 	"github.com/zeroframe/zeroframe/tools/postmortem/heap"
+	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
 )
 
 const heapText = `Heap says what is in the heap of a program that has died, from its full core
@@ -106,4 +109,18 @@ func writeHolders(c *call, h *heap.Heap, pprof, svg string) error {
 		c.say("wrote %s", svg)
 	}
 	return nil
+}
+
+// heapOf says what the heap in a core has; "" if that cannot be told.
+func heapOf(path, elf string) string {
+	p, err := inspect.Open(path, elf, false)
+	if err != nil {
+		return ""
+	}
+	defer p.Close()
+	said, err := heap.Most(p, elf)
+	if err != nil {
+		return ""
+	}
+	return said
 }

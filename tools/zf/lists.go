@@ -1,3 +1,5 @@
+//go:build !lean
+
 package main
 
 // A list of all goroutines in a stream -> who waits for whom.

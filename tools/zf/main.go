@@ -53,16 +53,16 @@ const (
 	ofHost       = "this host, the shell"
 )
 
-// commands is the dispatch table, in the order of a user's work.
+// commands is the dispatch table, in the order of a user's work. What it has no function for is of
+// the debugger's half.
 func commands() []command {
-	return []command{
+	all := []command{
 		{"build", "[flags] PKG", "build a main package into a bootable image", buildText, runBuild, ""},
 		{"run", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, with traces resolved live",
 			runText, runRun, ""},
 		{"last", "[-report]", "show the whole trace of the latest death", lastText, runLast, ""},
-		{"replay", "[flags] FILE.zfr", "do a run again that zf run -record has recorded", replayText,
-			runReplay, ofRecordings},
-		{"why", "[flags] FILE.zfr", "say what a recorded death came from", whyText, runWhy, ofRecordings},
+		{"replay", "[flags] FILE.zfr", "do a run again that zf run -record has recorded", "", nil, ofRecordings},
+		{"why", "[flags] FILE.zfr", "say what a recorded death came from", "", nil, ofRecordings},
 		{"iso", "[flags] PKG|ELF [-- ARGS]", "make an ISO image of it, for real machines",
 			isoText, runISO, ""},
 		{"test", "[flags] [PKG...] [flags] [-args ARGS]", "run packages' tests in QEMU, as go test does",
@@ -73,45 +73,38 @@ func commands() []command {
 		{"addr", "", "say where addresses are, as addr2line does", addrUsage, runAddr, ofAddresses},
 		{"symbolizer", "", "the same as llvm-symbolizer does, for sanitizers", symbolizerUsage,
 			runSymbolizer, ofAddresses},
-		{"profile", "[flags] FILE", "show a CPU profile: table, flame graph", profileText,
-			runProfile, ""},
+		{"profile", "[flags] FILE", "show a CPU profile: table, flame graph", "", nil, ""},
 		{"map", "-e ELF|-map FILE [-o FILE]", "write a map file, or turn another kind into one",
 			mapText, runMap, ""},
 		{"stacks", "-e ELF [flags]", "bound how deep each stack can get", stacksText, runStacks, ""},
-		{"handles", "[-e ELF] [flags] FILE", "show what a program has open, and who opened it",
-			handlesText, runHandles, ofHandles},
-		{"leaks", "[-e ELF] [flags] BEFORE AFTER", "show which stacks have more open than before",
-			leaksText, runLeaks, ofHandles},
-		{"report", "-e ELF [flags] LOG", "make an HTML page of a log, for a bug", reportText,
-			runReport, ""},
-		{"core", "-e ELF [flags] LOG|-qmp SOCKET|-dump FILE|-gdb HOST:PORT",
-			"make a core file, for gdb and Delve", coreText, runCore, ""},
-		{"trace", "[-e ELF] [-o FILE] [flags] LOG|CORE", "write what a dead machine did last, for Perfetto",
-			timelineText, runTrace, ofCores},
-		{"goroutines", "[-e ELF] [flags] CORE|LOG", "list a dead program's goroutines", goroutinesText,
-			runGoroutines, ofCores},
-		{"print", "[-e ELF] [flags] CORE [EXPR...]", "print a dead program's variables, or ask for more", printText,
-			runPrint, ofCores},
-		{"heap", "[-e ELF] [flags] CORE", "say what is in a dead program's heap, and why", heapText,
-			runHeap, ofCores},
-		{"waits", "[-e ELF] [flags] CORE", "say who waits for whom in a dead program", waitsText,
-			runWaits, ofCores},
-		{"dlv", "[flags] PKG|ELF [-- ARGS] | [-e ELF] CORE | FILE.zfr",
-			"boot a program in Delve, or look at a dead one", dlvText,
-			runDlv, ofCores},
-		{"gdb", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, stopped, with gdb on it",
-			gdbText, runGDB, ""},
+		{"handles", "[-e ELF] [flags] FILE", "show what a program has open, and who opened it", "", nil, ofHandles},
+		{"leaks", "[-e ELF] [flags] BEFORE AFTER", "show which stacks have more open than before", "", nil, ofHandles},
+		{"report", "-e ELF [flags] LOG", "make an HTML page of a log, for a bug", "", nil, ""},
+		{"core", "-e ELF [flags] LOG|-qmp SOCKET|-dump FILE|-gdb HOST:PORT", "make a core file, for gdb and Delve", "", nil, ""},
+		{"trace", "[-e ELF] [-o FILE] [flags] LOG|CORE", "write what a dead machine did last, for Perfetto", "", nil, ofCores},
+		{"goroutines", "[-e ELF] [flags] CORE|LOG", "list a dead program's goroutines", "", nil, ofCores},
+		{"print", "[-e ELF] [flags] CORE [EXPR...]", "print a dead program's variables, or ask for more", "", nil, ofCores},
+		{"heap", "[-e ELF] [flags] CORE", "say what is in a dead program's heap, and why", "", nil, ofCores},
+		{"waits", "[-e ELF] [flags] CORE", "say who waits for whom in a dead program", "", nil, ofCores},
+		{"dlv", "[flags] PKG|ELF [-- ARGS] | [-e ELF] CORE | FILE.zfr", "boot a program in Delve, or look at a dead one", "", nil, ofCores},
+		{"gdb", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, stopped, with gdb on it", "", nil, ""},
 		{"doctor", "", "say what this machine has, and what to install", doctorText, runDoctor, ofHost},
-		{"completion", "bash|zsh|fish", "print a script with which a shell completes zf", completionText,
-			runCompletion, ofHost},
+		{"completion", "bash|zsh|fish", "print a script with which a shell completes zf", "", nil, ofHost},
 		{"version", "", "print the version",
 			"Version prints the versions of zf, of its kernel and of the Go that built zf.",
 			runVersion, ofHost},
 	}
+	for i := range all {
+		if c := &all[i]; c.run == nil {
+			c.text, c.run = debugger(c.name)
+		}
+	}
+	return all
 }
 
 func main() {
 	image.RunTool() // if the go command started us in the compiler's place
+	answerQuestion(os.Args[1:])
 	os.Exit(dispatch(calledAs(os.Args[0], os.Args[1:]), os.Stdin, os.Stdout, os.Stderr))
 }
 
@@ -141,6 +134,9 @@ func dispatchIn(ctx context.Context, args []string, stdin io.Reader, stdout, std
 		fmt.Fprintf(stderr, "zf: unknown command %q%s; `zf -h` lists them\n", name,
 			meant(name, "", commandNames()))
 		return exitUsage
+	}
+	if over := handsOver(name, rest); over != nil {
+		c.run = over
 	}
 	return newCall(ctx, c, rest, stdin, stdout, stderr).do()
 }

@@ -11,8 +11,6 @@ import (
 
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/postmortem/core"
-	"github.com/zeroframe/zeroframe/tools/postmortem/heap"
-	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
 	"github.com/zeroframe/zeroframe/tools/postmortem/memory"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
@@ -71,18 +69,4 @@ func (m *machine) readHeap(vm *qemu.VM, sym *symbol.File, out *screen) {
 		}
 	}
 	m.heap = heapOf(path, m.coreELF)
-}
-
-// heapOf says what the heap in a core has; "" if that cannot be told.
-func heapOf(path, elf string) string {
-	p, err := inspect.Open(path, elf, false)
-	if err != nil {
-		return ""
-	}
-	defer p.Close()
-	said, err := heap.Most(p, elf)
-	if err != nil {
-		return ""
-	}
-	return said
 }

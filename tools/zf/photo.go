@@ -1,27 +1,22 @@
+//go:build !lean
+
 package main
 
 // The way of photos (zf symbolize PHOTO) into the filter.
 
 import (
 	"bytes"
-	"context"
 	"io"
 
-	"github.com/zeroframe/zeroframe/tools/format/input"
 	"github.com/zeroframe/zeroframe/tools/format/photo"
 )
 
-// open opens the input. Of photos it is the lines of the traces whose codes are on them, as a
-// serial port would have sent them; unread says that not all could be read.
-func (f *symbolizeFlags) open(ctx context.Context, stdin io.Reader,
-	note func(string)) (in io.ReadCloser, unread bool, err error) {
-	if f.inputs == nil {
-		in, err := input.Open(ctx, f.input, input.Options{
-			Baud: f.baud, Reconnect: f.reconnect, Follow: f.follow, Stdin: stdin, Note: note,
-		})
-		return in, false, err
-	}
-	files, err := photo.Files(f.inputs)
+func isPhoto(path string) bool { return photo.Is(path) }
+
+// readPhotos returns the lines of the traces whose codes are on photos, as a serial port would have
+// sent them; unread says that not all could be read.
+func readPhotos(paths []string, note func(string)) (in io.ReadCloser, unread bool, err error) {
+	files, err := photo.Files(paths)
 	if err != nil {
 		return nil, false, err
 	}

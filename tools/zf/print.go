@@ -1,3 +1,5 @@
+//go:build !lean
+
 package main
 
 // `zf print`: variables of a program that has died.

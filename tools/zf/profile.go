@@ -1,11 +1,10 @@
+//go:build !lean
+
 package main
 
 // `zf run -cpuprofile`, and `zf profile`, which shows what it wrote.
 
 import (
-	"bytes"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -14,8 +13,8 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
+	"github.com/zeroframe/zeroframe/tools/format/handle"
 	"github.com/zeroframe/zeroframe/tools/format/profile"
-	"github.com/zeroframe/zeroframe/tools/format/whole"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
@@ -141,69 +140,6 @@ func profileNotes(r *profile.Record) (notes []string) {
 	return notes
 }
 
-// writeTo has f write a file, all or nothing, or standard output for "-".
-func writeTo(path string, stdout io.Writer, f func(io.Writer) error) error {
-	if path == "-" {
-		return f(stdout)
-	}
-	return writeFile(path, f)
-}
-
-// writeFile has f write a file, all or nothing.
-func writeFile(path string, f func(io.Writer) error) error {
-	var b bytes.Buffer
-	if err := f(&b); err != nil {
-		return err
-	}
-	return whole.WriteFile(path, b.Bytes(), 0o666)
-}
-
-// cpuProfile is the flag -cpuprofile of `zf run`.
-type cpuProfile struct {
-	path string
-	hz   int
-	came bool
-}
-
-func (c *cpuProfile) flags(fs *flag.FlagSet) {
-	addFlags(fs, []option{
-		{&c.path, "cpuprofile",
-			"profile the program, kernel included, and write `FILE` in pprof's\nformat when the machine ends: for zf profile and go tool pprof"},
-		{&c.hz, "profilerate", "take `N` samples in a second of running time (default 997)"},
-	})
-}
-
-// option returns the kernel's option for it, or "".
-func (c *cpuProfile) option() string {
-	switch {
-	case c.path == "":
-		return ""
-	case c.hz > 0:
-		return fmt.Sprintf("profile=%d", c.hz)
-	}
-	return "profile=on"
-}
-
-// wrong returns what is wrong with the flags, if anything is.
-func (c *cpuProfile) wrong() error {
-	switch {
-	case c.hz != 0 && c.path == "":
-		return errors.New("-profilerate needs -cpuprofile FILE")
-	case c.hz < 0 || c.hz > 100_000:
-		return fmt.Errorf("-profilerate %d: want 1 to 100000", c.hz)
-	}
-	return nil
-}
-
-// end reports false, and says so, if the profile that was asked for has not come.
-func (c *cpuProfile) end(s *streams) bool {
-	if c.path == "" || c.came {
-		return true
-	}
-	s.say("-cpuprofile: the target has sent no profile: it ends without a word, or what it says above is the reason")
-	return false
-}
-
 // take takes the profile out of the machine's record.
 func (c *cpuProfile) take(data []byte, sym *symbol.File, s *streams) error {
 	rec, err := profile.Read(data)
@@ -224,4 +160,22 @@ func (c *cpuProfile) take(data []byte, sym *symbol.File, s *streams) error {
 		s.say("-cpuprofile: %s", note)
 	}
 	return nil
+}
+
+// armProfiles is arm for profiles and snapshots.
+func (f *flight) armProfiles(m *machine, sym *symbol.File, s *streams) {
+	if o := f.cpu.option(); o != "" {
+		m.options = append(m.options, o)
+		m.records.take(profile.Kind, func(data []byte) error { return f.cpu.take(data, sym, s) })
+	}
+	if f.heap.path != "" {
+		m.options = append(m.options, "memprofile=on")
+		f.heap.take(m, handle.HeapKind, func(data []byte) ([]byte, error) { return f.heap.heapProfile(sym, data) })
+	}
+	if f.kept.path != "" {
+		if _, ok := lastOption(m.append, "record"); !ok {
+			m.options = append(m.options, "record=all")
+		}
+		f.kept.take(m, handle.Kind, func(data []byte) ([]byte, error) { return namedSnapshot(sym, data) })
+	}
 }

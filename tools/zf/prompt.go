@@ -1,3 +1,5 @@
+//go:build !lean
+
 package main
 
 // The prompt of `zf print CORE`: many questions to one dead program, whose core is opened once. A

@@ -1,3 +1,5 @@
+//go:build !lean
+
 package main
 
 // The lines of the prompt: typed on a terminal, with editing, a history and completion, or read

@@ -14,13 +14,10 @@ import (
 	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
-const receiveProgram = "tools/receive/zf-receive"
-
 // runReceive runs `zf receive`.
 func runReceive(c *call) error {
-	path, err := image.Companion(c.interruptible(), receiveProgram, func() {
-		c.say("building zf-receive, once")
-	})
+	path, err := image.Companion(c.interruptible(), "tools/receive/zf-receive", "zf-receive",
+		func() { c.say("building zf-receive, once") })
 	if err != nil {
 		return err
 	}

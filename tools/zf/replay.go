@@ -1,3 +1,5 @@
+//go:build !lean
+
 package main
 
 // `zf replay`: a recording, looked at again. replayrun.go runs the machine.

@@ -1,3 +1,5 @@
+//go:build !lean
+
 package main
 
 // A recording behind a debugger that goes backwards, too: gdb by zf replay -gdb -reverse, Delve

@@ -1,3 +1,5 @@
+//go:build !lean
+
 package main
 
 // What is looked at while a recording is replayed: calls and expressions. QEMU's gdb stub stops

@@ -1,3 +1,5 @@
+//go:build !lean
+
 package main
 
 // The machine of a recording runs again. That it does the same is seen in three ways: QEMU

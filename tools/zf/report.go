@@ -1,3 +1,5 @@
+//go:build !lean
+
 package main
 
 // `zf report`: a log -> one HTML page (tools/format/page), to be attached to a bug.

@@ -1,3 +1,5 @@
+//go:build !lean
+
 package main
 
 // `zf report FILE.zfr`: the log and the image are those of a recording, and the page has why

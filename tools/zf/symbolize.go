@@ -21,7 +21,6 @@ import (
 	"github.com/zeroframe/zeroframe/tools/format/eventstream"
 	"github.com/zeroframe/zeroframe/tools/format/foreign"
 	"github.com/zeroframe/zeroframe/tools/format/input"
-	"github.com/zeroframe/zeroframe/tools/format/photo"
 	"github.com/zeroframe/zeroframe/tools/format/trace"
 	"github.com/zeroframe/zeroframe/tools/symbol/debuginfod"
 	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
@@ -97,6 +96,8 @@ Source is shown (-context) and linked (-links) if it is here: at its path, where
 -source says, and for paths that are not absolute (go build -trimpath) in the
 current folder and module, in the module cache and in Go's standard library.
 Only files with the name of a source file are opened.`
+
+var errNoELF = errors.New("-e ELF is missing: name the image that was running")
 
 // symbolizeFlags are the flags of zf symbolize.
 type symbolizeFlags struct {
@@ -177,6 +178,18 @@ func runSymbolize(c *call) error {
 		return nil
 	}
 	return status(exitUsage)
+}
+
+// open opens the input; unread says that not all of the photos that it is could be read.
+func (f *symbolizeFlags) open(ctx context.Context, stdin io.Reader,
+	note func(string)) (in io.ReadCloser, unread bool, err error) {
+	if f.inputs != nil {
+		return readPhotos(f.inputs, note)
+	}
+	in, err = input.Open(ctx, f.input, input.Options{
+		Baud: f.baud, Reconnect: f.reconnect, Follow: f.follow, Stdin: stdin, Note: note,
+	})
+	return in, false, err
 }
 
 // output returns where the filter writes, and with -short what shows deaths as zf run does.
@@ -339,7 +352,7 @@ func (f *symbolizeFlags) check(c *call, inputs []string) error {
 	if len(inputs) > 0 {
 		f.input = inputs[0]
 	}
-	photos := slices.ContainsFunc(inputs, photo.Is)
+	photos := slices.ContainsFunc(inputs, isPhoto)
 	if photos {
 		f.inputs = inputs
 	}

@@ -1,3 +1,5 @@
+//go:build !lean
+
 package main
 
 // `zf trace`: what the CPUs did before a death, on a line of time.

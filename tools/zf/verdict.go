@@ -261,3 +261,11 @@ func generalRegisters(dump string) string {
 	}
 	return b.String()
 }
+
+// count is "1 thread", "2 threads".
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

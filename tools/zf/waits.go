@@ -1,3 +1,5 @@
+//go:build !lean
+
 package main
 
 // `zf waits`: a core -> who waits for whom (tools/postmortem/waits).

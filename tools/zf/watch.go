@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-
-	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
 )
 
 // maxWatches is how many places a CPU can watch.
@@ -133,9 +131,9 @@ func watchOption(all map[string][]variable, place string, part func(string, erro
 	case len(found) == 0:
 		v, err := part(name, fmt.Errorf("the image has no variable %s; "+
 			"`zf map` lists those it has, and a variable that nothing uses is not in it", name))
-		if errors.Is(err, inspect.ErrFollows) {
+		if errors.Is(err, errFollows) {
 			err = fmt.Errorf("%w, and where that leads is not known before the program runs; "+
-				"in the monitor (^]), watch takes an address", inspect.ErrFollows)
+				"in the monitor (^]), watch takes an address", errFollows)
 		}
 		if err != nil {
 			return "", err

@@ -1,3 +1,5 @@
+//go:build !lean
+
 package main
 
 // `zf why`: the way back from a death, or from a word of memory, to who wrote it.

@@ -1,3 +1,5 @@
+//go:build !lean
+
 package main
 
 // `zf why -waits`: what a goroutine waits for, and who has made that what it is.

@@ -1,3 +1,5 @@
+//go:build !lean
+
 package main
 
 // `zf why -var`: the place in memory that is asked for, and how the answer is written.
@@ -108,6 +110,9 @@ func firstFrame(p *inspect.Program, expr string, at inspect.Place,
 		}
 	}
 }
+
+// errFollows is returned for what lies behind a pointer.
+var errFollows = inspect.ErrFollows
 
 // staticPlace returns where a field of a package variable, or an element of its array, is in an
 // image; a name without a package is main's. unknown says that the image has no such symbol.

@@ -20,18 +20,19 @@ import (
 // ErrNoCompanion is returned when a companion can be neither found nor built.
 var ErrNoCompanion = errors.New("a part of zf is missing")
 
-// Companion returns the path of a companion, such as "tools/receive/zf-receive": the
-// program beside this one, or one that it builds in the user's cache. building is called
-// before that, if it will take a while. Host.
-func Companion(ctx context.Context, pkg string, building func()) (string, error) {
-	name := path.Base(pkg)
+// Companion returns the path of the companion of that name, such as "zf-receive", which is made of
+// package pkg of this module: the program beside this one, or one that it builds in the user's
+// cache. building is called before that, if it will take a while; nil: it is not built. Host.
+func Companion(ctx context.Context, pkg, name string, building func()) (string, error) {
+	installed := path.Base(pkg) // by go install
 	if runtime.GOOS == "windows" {
-		name += ".exe"
+		name, installed = name+".exe", installed+".exe"
 	}
-	if self, err := os.Executable(); err == nil {
-		if beside := filepath.Join(filepath.Dir(self), name); isFile(beside) {
-			return beside, nil
-		}
+	if beside := beside(name); beside != "" {
+		return beside, nil
+	}
+	if building == nil {
+		return "", fmt.Errorf("%w: %s is not beside zf; make build puts it there", ErrNoCompanion, name)
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -58,7 +59,7 @@ func Companion(ctx context.Context, pkg string, building func()) (string, error)
 			ErrNoCompanion, name, SourceEnv, modulePath)
 	}
 	built := filepath.Join(cache, name)
-	if !isFile(built) && building != nil {
+	if !isFile(built) {
 		building()
 	}
 	if err := os.MkdirAll(cache, 0o755); err != nil {
@@ -79,7 +80,19 @@ func Companion(ctx context.Context, pkg string, building func()) (string, error)
 		return "", o.goError(ctx, err, fmt.Errorf("%w: %s cannot be built%s", ErrNoCompanion, name,
 			goSaid(msg.Bytes(), err)))
 	}
+	if installed != name && args[0] == "install" {
+		return built, os.Rename(filepath.Join(cache, installed), built)
+	}
 	return built, nil
+}
+
+// beside returns the path of a program that lies beside this one, "" if there is none.
+func beside(name string) string {
+	self, err := os.Executable()
+	if path := filepath.Join(filepath.Dir(self), name); err == nil && isFile(path) {
+		return path
+	}
+	return ""
 }
 
 // sourceFolder returns the folder of this module's source: the one that the environment
