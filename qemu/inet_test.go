@@ -218,6 +218,55 @@ func TestInetDeath(t *testing.T) {
 	}
 }
 
+// TestInetRecorded: a server is recorded with what its clients send, dies again in the same way, and
+// zf why says of what.
+func TestInetRecorded(t *testing.T) {
+	t.Parallel()
+	const host = "127.33.1.5"
+	file := filepath.Join(t.TempDir(), "server.zfr")
+	cmd, stderr := serving(t, host, "-smp", "1", "-record", file)
+	sent := make([]byte, 1<<16)
+	rand.Read(sent)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			c, err := net.Dial("tcp", host+":7777")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			go func() {
+				c.Write(sent)
+				c.(*net.TCPConn).CloseWrite()
+			}()
+			c.SetReadDeadline(time.Now().Add(3 * time.Minute))
+			if back, err := io.ReadAll(c); err != nil || !bytes.Equal(back, sent) {
+				t.Errorf("%d bytes of %d came back, %v", len(back), len(sent), err)
+			}
+		})
+	}
+	all.Wait()
+	(&http.Client{Timeout: time.Minute}).Get("http://" + host + ":8080/die")
+	if code := exitCode(t, cmd.Wait()); code != 1 {
+		t.Fatalf("status %d\n%s", code, stderr)
+	}
+	for _, tt := range []struct {
+		command string
+		want    []string
+	}{
+		{"replay", []string{"in main.die at ", "the same as recorded: "}},
+		{"why", []string{"assignment to an entry of a nil map in main.die (", "= the constant 0"}},
+	} {
+		out, _ := exec.Command(zfCommand(t), tt.command, file).CombinedOutput()
+		for _, w := range tt.want {
+			if !strings.Contains(string(out), w) {
+				t.Errorf("zf %s does not say %q:\n%s", tt.command, w, out)
+			}
+		}
+	}
+}
+
 // TestInetAsleep: a program that waits for itself alone is found asleep, though its network waits for
 // frames and its connection is open, and one that a timer will wake is not.
 func TestInetAsleep(t *testing.T) {

@@ -3,7 +3,6 @@ package main
 // The network of a machine: its card, the ports that the host reaches, and what of it is linked.
 
 import (
-	"cmp"
 	"strings"
 
 	"github.com/zeroframe/zeroframe/qemu"
@@ -18,11 +17,19 @@ func (m *machine) forward(s string) error {
 	return err
 }
 
-// network gives the machine a card, if its ports are to be reached.
+// network gives the machine a card, if its ports are to be reached: one that can be recorded, if it
+// is to be.
 func (m *machine) network() {
-	if len(m.forwards) > 0 {
-		m.qemu.Net = strings.Join(append([]string{cmp.Or(m.qemu.Net, "virtio")}, m.forwards...), ",")
+	if len(m.forwards) == 0 {
+		return
 	}
+	if m.qemu.Net == "" {
+		m.qemu.Net = "virtio"
+		if m.record != "" {
+			m.qemu.Net = "e1000e"
+		}
+	}
+	m.qemu.Net = strings.Join(append([]string{m.qemu.Net}, m.forwards...), ",")
 }
 
 // hasAddress reports whether the kernel is told an address of the machine, without which

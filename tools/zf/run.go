@@ -203,7 +203,7 @@ func (f *runFlags) parse(c *call) error {
 		{&f.core, "core",
 			"when the machine dies, resets or passes its -timeout, write all of its\nmemory to `FILE`, as a core for Delve and gdb"},
 		{f.forward, "p",
-			"reach the program's TCP port `PORT` by the host's: PORT, HOST:PORT (two\nnumbers) or ADDRESS:HOST:PORT; with /udp behind, a UDP port. The host's\naddress is 127.0.0.1 if it is not given. Implies -net virtio. May be\ngiven many times"},
+			"reach the program's TCP port `PORT` by the host's: PORT, HOST:PORT (two\nnumbers) or ADDRESS:HOST:PORT; with /udp behind, a UDP port. The host's\naddress is 127.0.0.1 if it is not given. Implies -net virtio, with\n-record -net e1000e. May be given many times"},
 		{&f.qemu.Reboots, "reboots", "let the machine reset `N` times; the next reset ends it"},
 	}); err != nil {
 		return err
