@@ -12,7 +12,8 @@ import (
 
 // Waiting for many descriptors: epoll, poll and select. An epoll instance is a few pages of watched
 // descriptors; the Go runtime has one. An instance can watch others, if those watch none: Linux
-// allows deeper nesting.
+// allows deeper nesting. What happens to a file, and what a wait looks at, costs by the watches that
+// may be due, not by all that there are: of ten thousand connections few have something at a time.
 
 const (
 	epollIn      = 0x1
@@ -27,83 +28,135 @@ const (
 
 	epollFlags = epollOneshot | epollEdge
 
-	maxEpolls   = 16
-	pageWatches = pageSize / int(unsafe.Sizeof(watch{}))
-	epollPages  = (maxFDs + pageWatches - 1) / pageWatches
+	maxEpolls = 16
 )
 
-// watch is a descriptor that an epoll instance watches.
+// watch is a descriptor that an epoll instance watches. It lies in a page frame of the instance; the
+// links are addresses of others.
 type watch struct {
 	fd     int16
 	file   int16  // open file, plus 1; 0 is free
 	events uint32 // the wanted events, with the flags above
-	fresh  bool   // something has happened since the last report
 	data   uint64 // the program's
+	epoll  int16  // the instance
+	fresh  bool   // something has happened since the last report
+	queued bool   // it is in the instance's queue
+
+	next          uintptr // of the same file; of the spare ones
+	before, after uintptr // in the queue
 }
 
+// watchFrame is what a page frame of an instance holds.
+type watchFrame struct {
+	next    uintptr
+	watches [(pageSize - 8) / unsafe.Sizeof(watch{})]watch
+}
+
+const _ = pageSize - unsafe.Sizeof(watchFrame{})
+
+// An epollInstance has in its queue the watches that may be due, the next one to be looked at first:
+// all but those that want to be told of changes alone and have been told of all.
 type epollInstance struct {
-	pages [epollPages]uintptr // of pageWatches each, allocated when needed
-	n     int                 // no watch from here on is in use
-	next  int                 // the watch at which the next wait begins
-	used  bool
-	file  int32
+	frames      uintptr
+	spare       uintptr // watches that are not in use
+	first, last uintptr // the queue
+	queued      int
+	used        bool
+	file        int32
 }
 
 var epolls [maxEpolls]epollInstance // under the kernel lock
 
-// at returns watch k, which is below n.
-func (e *epollInstance) at(k int) *watch {
-	at := uintptr(k%pageWatches) * unsafe.Sizeof(watch{})
-	return (*watch)(arch.Pointer(e.pages[k/pageWatches] + at))
-}
+func watchAt(a uintptr) *watch { return (*watch)(arch.Pointer(a)) }
 
-// free returns a watch that is not in use, or nil.
-func (e *epollInstance) free() *watch {
+func (w *watch) address() uintptr { return uintptr(unsafe.Pointer(w)) }
+
+// add returns a new watch of open file i, or nil.
+func (e *epollInstance) add(j, i int) *watch {
 	percpu.AssertLocked()
-	for k := 0; k < e.n; k++ {
-		if w := e.at(k); w.file == 0 {
-			return w
-		}
-	}
-	if e.n == epollPages*pageWatches {
+	if e.spare == 0 && !e.grow() {
 		return nil
 	}
-	if page := &e.pages[e.n/pageWatches]; *page == 0 {
-		if *page = mem.Frame(); *page == 0 {
-			return nil
-		}
+	w := watchAt(e.spare)
+	e.spare = w.next
+	f := fileAt(i)
+	*w = watch{file: int16(i + 1), epoll: int16(j), next: f.watches}
+	f.watches = w.address()
+	return w
+}
+
+// grow gives the instance a page frame more.
+func (e *epollInstance) grow() bool {
+	at := mem.Frame()
+	if at == 0 {
+		return false
 	}
-	e.n++
-	return e.at(e.n - 1)
+	frame := (*watchFrame)(arch.Pointer(at))
+	frame.next, e.frames = e.frames, at
+	for k := range frame.watches {
+		w := &frame.watches[k]
+		w.next, e.spare = e.spare, w.address()
+	}
+	return true
 }
 
 // forget removes a watch.
 func (e *epollInstance) forget(w *watch) {
-	w.file = 0
-	for e.n > 0 && e.at(e.n-1).file == 0 {
-		e.n--
+	percpu.AssertLocked()
+	e.unqueue(w)
+	for link := &fileAt(int(w.file - 1)).watches; *link != 0; link = &watchAt(*link).next {
+		if *link == w.address() {
+			*link = w.next
+			break
+		}
 	}
+	w.file = 0
+	w.next, e.spare = e.spare, w.address()
+}
+
+// queue puts a watch at the end of the queue.
+func (e *epollInstance) queue(w *watch) {
+	if w.queued {
+		return
+	}
+	w.queued, w.before, w.after = true, e.last, 0
+	if e.last != 0 {
+		watchAt(e.last).after = w.address()
+	} else {
+		e.first = w.address()
+	}
+	e.last = w.address()
+	e.queued++
+}
+
+func (e *epollInstance) unqueue(w *watch) {
+	if !w.queued {
+		return
+	}
+	if w.before != 0 {
+		watchAt(w.before).after = w.after
+	} else {
+		e.first = w.after
+	}
+	if w.after != 0 {
+		watchAt(w.after).before = w.before
+	} else {
+		e.last = w.before
+	}
+	w.queued = false
+	e.queued--
 }
 
 // nests reports whether the instance watches other instances.
 func (e *epollInstance) nests() bool {
-	for k := 0; k < e.n; k++ {
-		if w := e.at(k); w.file != 0 && files[w.file-1].kind == epoll {
-			return true
-		}
-	}
-	return false
-}
-
-// watched reports whether another instance watches open file i.
-func watched(i int) bool {
-	for j := range epolls {
-		e := &epolls[j]
-		for k := 0; k < e.n; k++ {
-			if e.at(k).file == int16(i+1) {
+	for at := e.frames; at != 0; {
+		frame := (*watchFrame)(arch.Pointer(at))
+		for k := range frame.watches {
+			if w := &frame.watches[k]; w.file != 0 && fileAt(int(w.file-1)).kind == epoll {
 				return true
 			}
 		}
+		at = frame.next
 	}
 	return false
 }
@@ -126,19 +179,14 @@ func ready(f *file) bool { return state(f)&(epollIn|epollHup|epollErr) != 0 }
 func changed(i int) {
 	percpu.AssertLocked()
 	wakeFile(i)
-	for j := range epolls {
-		e := &epolls[j]
-		hit := false
-		for k := 0; k < e.n; k++ {
-			if w := e.at(k); w.file == int16(i+1) {
-				w.fresh = true
-				hit = true
-			}
-		}
-		if hit {
-			wakeEpoll(j)
-			changed(int(e.file))
-		}
+	for at := fileAt(i).watches; at != 0; {
+		w := watchAt(at)
+		e := &epolls[w.epoll]
+		w.fresh = true
+		e.queue(w)
+		wakeEpoll(int(w.epoll))
+		changed(int(e.file))
+		at = w.next
 	}
 	wakeEpoll(-1)
 }
@@ -153,13 +201,9 @@ const anyEpoll = ^uintptr(0)
 // unwatch removes all watches of an open file that is being closed.
 func unwatch(i int) {
 	percpu.AssertLocked()
-	for j := range epolls {
-		e := &epolls[j]
-		for k := e.n - 1; k >= 0; k-- {
-			if w := e.at(k); w.file == int16(i+1) {
-				e.forget(w)
-			}
-		}
+	for f := fileAt(i); f.watches != 0; {
+		w := watchAt(f.watches)
+		epolls[w.epoll].forget(w)
 	}
 }
 
@@ -191,13 +235,18 @@ func (c *call) newEpoll(flags uintptr) int64 {
 
 func closeEpoll(f *file) {
 	e := &epolls[f.obj]
-	for i := range e.pages {
-		if e.pages[i] != 0 {
-			mem.FreeFrame(e.pages[i])
-			e.pages[i] = 0
+	for e.frames != 0 {
+		frame := (*watchFrame)(arch.Pointer(e.frames))
+		for k := range frame.watches {
+			if w := &frame.watches[k]; w.file != 0 {
+				e.forget(w)
+			}
 		}
+		at := e.frames
+		e.frames = frame.next
+		mem.FreeFrame(at)
 	}
-	e.used, e.n, e.next = false, 0, 0
+	*e = epollInstance{}
 }
 
 func sysEpollCtl(c *call) int64 {
@@ -213,10 +262,10 @@ func sysEpollCtl(c *call) int64 {
 		return -ePERM // always ready
 	}
 	e := &epolls[ep.obj]
-	i := int(fds[c.fd(2)])
+	i := int(fds[c.fd(2)]) - 1
 	var found *watch
-	for k := 0; k < e.n && found == nil; k++ {
-		if w := e.at(k); int(w.file) == i && uintptr(w.fd) == c.fd(2) {
+	for at := f.watches; at != 0 && found == nil; at = watchAt(at).next {
+		if w := watchAt(at); int32(w.epoll) == ep.obj && uintptr(w.fd) == c.fd(2) {
 			found = w
 		}
 	}
@@ -241,10 +290,10 @@ func sysEpollCtl(c *call) int64 {
 		if found != nil {
 			return -eEXIST
 		}
-		if f.kind == epoll && (epolls[f.obj].nests() || watched(int(e.file))) {
+		if f.kind == epoll && (epolls[f.obj].nests() || fileAt(int(e.file)).watches != 0) {
 			return -eLOOP
 		}
-		if found = e.free(); found == nil {
+		if found = e.add(int(ep.obj), i); found == nil {
 			return -eNOMEM
 		}
 	case mod:
@@ -254,8 +303,8 @@ func sysEpollCtl(c *call) int64 {
 	default:
 		return -eINVAL
 	}
-	found.fd, found.file, found.events, found.data, found.fresh = int16(c.fd(2)), int16(i),
-		events|epollErr|epollHup, data, true
+	found.fd, found.events, found.data, found.fresh = int16(c.fd(2)), events|epollErr|epollHup, data, true
+	e.queue(found)
 	if found.report() != 0 {
 		wakeEpoll(int(ep.obj))
 		changed(int(e.file))
@@ -268,12 +317,12 @@ func (w *watch) report() uint32 {
 	if w.file == 0 || w.events&epollEdge != 0 && !w.fresh {
 		return 0
 	}
-	return state(&files[w.file-1]) & w.events &^ epollFlags
+	return state(fileAt(int(w.file-1))) & w.events &^ epollFlags
 }
 
 func anyReady(e *epollInstance) bool {
-	for k := 0; k < e.n; k++ {
-		if e.at(k).report() != 0 {
+	for at := e.first; at != 0; at = watchAt(at).after {
+		if watchAt(at).report() != 0 {
 			return true
 		}
 	}
@@ -291,27 +340,28 @@ func (c *call) waitEpoll(timeout uint64) int64 {
 	}
 	e := &epolls[ep.obj]
 	n := uintptr(0)
-	// The watch that was reported last comes last, so that each has its turn when there is room for
-	// few.
-	for i, first := 0, e.next; i < e.n && n < uintptr(c.int(2)); i++ {
-		k := (first + i) % e.n
-		w := e.at(k)
-		events := w.report()
-		if events == 0 {
-			continue
-		}
-		at := c.pointer(1) + n*12
-		if !out32(at, events) || !out64(at+4, w.data) {
-			if n == 0 {
-				return -eFAULT
+	// What was looked at goes to the end of the queue, so that each watch has its turn when there is
+	// room for few.
+	for left := e.queued; left > 0 && n < uintptr(c.int(2)); left-- {
+		w := watchAt(e.first)
+		if events := w.report(); events != 0 {
+			at := c.pointer(1) + n*12
+			if !out32(at, events) || !out64(at+4, w.data) {
+				if n == 0 {
+					return -eFAULT
+				}
+				break
 			}
-			break
+			w.fresh = false
+			if w.events&epollOneshot != 0 {
+				w.events &= epollFlags
+			}
+			n++
 		}
-		w.fresh, e.next = false, k+1
-		if w.events&epollOneshot != 0 {
-			w.events &= epollFlags
+		e.unqueue(w)
+		if (w.fresh || w.events&epollEdge == 0) && w.events&^epollFlags != 0 {
+			e.queue(w)
 		}
-		n++
 	}
 	if n > 0 {
 		return int64(n)

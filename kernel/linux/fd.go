@@ -3,6 +3,8 @@ package linux
 import (
 	"unsafe"
 
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/observe/handle"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
@@ -17,14 +19,17 @@ type file struct {
 	kind  kind
 	flags uintptr // access mode, O_APPEND, O_NONBLOCK
 	refs  int32   // descriptors that name it
+	index int32   // which one it is
 	node  vfs.ID
 	obj   int32
 	off   int64 // offset of the next read or write; for a directory, the cookie
+
+	watches uintptr // those of epoll instances, linked by next
 }
 
 const (
-	maxFiles = 2048
-	maxFDs   = 2048
+	maxFiles = 32000 // an int16 has more
+	maxFDs   = maxFiles
 
 	oAccess   = 3
 	oWronly   = 1
@@ -42,20 +47,34 @@ const (
 
 // Under the kernel lock.
 var (
-	files   [maxFiles]file
-	fds     [maxFDs]int16 // index in files, plus 1; 0 is closed
-	cloexec [maxFDs]bool
-	cwd            = vfs.Root
-	umask   uint32 = 0o022
+	fileFrames [maxFiles/frameFiles + 1]uintptr // of frameFiles files each
+	highFile   int                              // no file from here on has ever been open
+	freeFile   int                              // all below are open
+	fds        [maxFDs]int16                    // index of the file, plus 1; 0 is closed
+	freeFD     uintptr                          // all below are open
+	highFD     uintptr                          // no descriptor from here on has ever been open
+	cloexec    [maxFDs]bool
+	cwd               = vfs.Root
+	umask      uint32 = 0o022
 )
+
+// frameFiles is how many files a page frame has room for.
+const frameFiles = pageSize / int(unsafe.Sizeof(file{}))
+
+// fileAt returns file i, which is below highFile.
+func fileAt(i int) *file {
+	return (*file)(arch.Pointer(fileFrames[i/frameFiles] + uintptr(i%frameFiles)*unsafe.Sizeof(file{})))
+}
 
 // openStd opens the terminal as descriptors 0, 1 and 2. Reading does not block, so the Go runtime
 // waits for input without a thread. 2 is a file of its own, so that its output can be told apart.
 func openStd() {
-	files[0] = file{kind: terminal, flags: oRdwr | oNonblock, refs: 1}
-	files[1] = file{kind: terminal, flags: oRdwr, refs: 1}
-	files[2] = file{kind: terminal, flags: oRdwr, refs: 1, obj: standardError}
-	fds[0], fds[1], fds[2] = 1, 2, 3
+	for fd, how := range [3]file{{flags: oRdwr | oNonblock}, {flags: oRdwr}, {flags: oRdwr, obj: standardError}} {
+		f := newFile()
+		f.kind, f.flags, f.obj, f.refs = terminal, how.flags, how.obj, 1
+		fds[fd] = int16(fd + 1)
+	}
+	freeFD, highFD = 3, 3
 }
 
 // standardError is what obj is in a terminal's file that is the standard error.
@@ -69,36 +88,45 @@ func get(fd uintptr) *file {
 	if fd >= maxFDs || fds[fd] == 0 {
 		return nil
 	}
-	return &files[fds[fd]-1]
+	return fileAt(int(fds[fd]) - 1)
 }
 
-// index returns a file's index in files.
-func index(f *file) uintptr {
-	return (uintptr(unsafe.Pointer(f)) - addressOf(&files)) / unsafe.Sizeof(*f)
-}
+// index returns which file it is.
+func index(f *file) uintptr { return uintptr(f.index) }
 
 // newFile returns a free entry, or nil.
-func newFile() (f *file, i int) {
+func newFile() *file {
 	percpu.AssertLocked()
-	for i := range files {
-		if f := &files[i]; f.kind == closed {
-			return f, i
+	for i := freeFile; i < maxFiles; i++ {
+		if frame := &fileFrames[i/frameFiles]; *frame == 0 {
+			if *frame = mem.Frame(); *frame == 0 {
+				return nil
+			}
+		}
+		if f := fileAt(i); f.kind == closed {
+			freeFile, highFile = i+1, max(highFile, i+1)
+			f.index = int32(i)
+			return f
 		}
 	}
-	return nil, 0
+	return nil
 }
 
 // newFD gives open file i the lowest free descriptor, at least lowest.
 func newFD(i int, lowest uintptr, flags uintptr) int64 {
 	percpu.AssertLocked()
-	for fd := lowest; uint64(fd) < limits[limitFiles].soft; fd++ {
+	for fd := max(lowest, freeFD); uint64(fd) < limits[limitFiles].soft; fd++ {
 		if fds[fd] == 0 {
+			if lowest <= freeFD {
+				freeFD = fd + 1
+			}
+			highFD = max(highFD, fd+1)
 			fds[fd] = int16(i + 1)
 			cloexec[fd] = flags&oCloexec != 0
-			files[i].refs++
+			fileAt(i).refs++
 			fdsChanged()
 			if handle.Logs(handle.FDs) {
-				handle.Log(handle.Open, handle.FDs, fd, files[i].kind.logged())
+				handle.Log(handle.Open, handle.FDs, fd, fileAt(i).kind.logged())
 			}
 			return int64(fd)
 		}
@@ -108,15 +136,16 @@ func newFD(i int, lowest uintptr, flags uintptr) int64 {
 
 // open makes an open file and a descriptor for it.
 func open(new file, flags uintptr) int64 {
-	f, i := newFile()
+	f := newFile()
 	if f == nil {
 		return -eNFILE
 	}
+	i := f.index
 	*f = new
-	f.refs = 0
-	fd := newFD(i, 0, flags)
+	f.refs, f.index = 0, i
+	fd := newFD(int(i), 0, flags)
 	if fd < 0 {
-		f.kind = closed
+		f.free()
 	}
 	return fd
 }
@@ -132,6 +161,7 @@ func closeFD(fd uintptr) int64 {
 	}
 	i := int(fds[fd]) - 1
 	fds[fd] = 0
+	freeFD = min(freeFD, fd)
 	fdsChanged()
 	if f.flags&oPath == 0 {
 		dropLocks(lockedFile(f), theProcess)
@@ -143,7 +173,7 @@ func closeFD(fd uintptr) int64 {
 // drop removes one reference to an open file.
 func drop(i int) {
 	percpu.AssertLocked()
-	f := &files[i]
+	f := fileAt(i)
 	f.refs--
 	if f.refs > 0 {
 		if f.isSocket() {
@@ -156,7 +186,13 @@ func drop(i int) {
 	f.end()
 	// Waiters learn that it is gone.
 	wakeFile(i)
+	f.free()
+}
+
+// free makes the entry free.
+func (f *file) free() {
 	f.kind = closed
+	freeFile = min(freeFile, int(f.index))
 }
 
 // wakeFile lets all threads that wait for open file i try again.
@@ -250,11 +286,11 @@ func (c *call) dupTo(same bool) int64 {
 		flags = 0
 	}
 	i := int(fds[c.fd(0)]) - 1
-	files[i].refs++ // so that closing c.fd(1) does not close it
+	fileAt(i).refs++ // so that closing c.fd(1) does not close it
 	if fds[c.fd(1)] != 0 {
 		closeFD(c.fd(1))
 	}
-	files[i].refs--
+	fileAt(i).refs--
 	return newFD(i, c.fd(1), flags)
 }
 

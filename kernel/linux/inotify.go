@@ -106,8 +106,8 @@ func tellWatchers() {
 	percpu.AssertLocked()
 	told := vfs.Told
 	vfs.Told = 0
-	for i := range files {
-		if f := &files[i]; f.kind == watcher && told>>uint(f.obj)&1 != 0 {
+	for i := range highFile {
+		if f := fileAt(i); f.kind == watcher && told>>uint(f.obj)&1 != 0 {
 			changed(i)
 		}
 	}

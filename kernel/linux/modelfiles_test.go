@@ -244,6 +244,7 @@ func (m *model) made(a, b int64, s slot) {
 	m.lastFD++
 	n := 200 + m.lastFD
 	fds[n], fds[a] = fds[a], 0
+	freeFD, highFD = min(freeFD, uintptr(a)), max(highFD, uintptr(n)+1)
 	if err := syscall.Dup3(int(b), n, 0); err != nil {
 		m.t.Fatal(err)
 	}

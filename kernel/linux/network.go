@@ -45,8 +45,8 @@ func Frames() {
 		return
 	}
 	cardReported = true
-	for i := range files {
-		if f := &files[i]; f.kind == cardDevice {
+	for i := range highFile {
+		if f := fileAt(i); f.kind == cardDevice {
 			changed(i)
 		}
 	}

@@ -107,8 +107,8 @@ func closePair(f *file) {
 // pairChanged tells all open files of pair obj that something has happened to it.
 func pairChanged(obj int32) {
 	percpu.AssertLocked()
-	for i := range files {
-		if f := &files[i]; f.obj == obj && f.pair() != nil {
+	for i := range highFile {
+		if f := fileAt(i); f.obj == obj && f.pair() != nil {
 			changed(i)
 		}
 	}

@@ -79,8 +79,8 @@ func sysPipe2(c *call) int64 {
 // changed tells all open files of pipe obj that something has happened to it.
 func (p *pipe) changed(obj int32) {
 	percpu.AssertLocked()
-	for i := range files {
-		if f := &files[i]; f.obj == obj && f.isPipe() {
+	for i := range highFile {
+		if f := fileAt(i); f.obj == obj && f.isPipe() {
 			changed(i)
 		}
 	}

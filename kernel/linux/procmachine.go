@@ -141,10 +141,10 @@ func putLoad(int32) {
 
 func putOpenFiles(int32) {
 	n := uint64(0)
-	for i := range files {
-		if files[i].kind != closed {
+	for i := range highFile {
+		if fileAt(i).kind != closed {
 			n++
 		}
 	}
-	putf("%d\t0\t2048\n", n)
+	putf("%d\t0\t32000\n", n)
 }

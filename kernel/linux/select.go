@@ -7,19 +7,22 @@ import (
 
 // select and pselect6, which name descriptors by the bits of three sets.
 
+// mostSelected bounds the sets: a call has room for no more. The C library's have 1024.
+const mostSelected = 2048
+
 // selectFor waits for one of the first n descriptors that are in the program's sets. timeout is in
 // ns, ^0 for no limit. Sets and time stay in the program's memory until the call returns: when
 // something happens and when the time is over, the call starts over and reads them again.
 func (c *call) selectFor(timeout uint64) int64 {
 	n := c.int(0)
-	if n < 0 {
+	if n < 0 || n > mostSelected {
 		return -eINVAL
 	}
-	words := (uintptr(min(n, maxFDs)) + 63) / 64
+	words := (uintptr(n) + 63) / 64
 	sets := [3]uintptr{c.pointer(1), c.pointer(2), c.pointer(3)}
 	events := [3]uint32{epollIn | epollHup | epollErr, epollOut | epollErr, 0}
 	hits := int64(0)
-	var found [3][maxFDs / 64]uint64
+	var found [3][mostSelected / 64]uint64
 	for w := uintptr(0); w < words; w++ {
 		for i := range sets {
 			if sets[i] == 0 {

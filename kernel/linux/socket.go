@@ -107,6 +107,9 @@ type socket struct {
 	peer     int32 // the other end, or a local datagram socket's destination; 0: none, or gone
 
 	bound         bool
+	accepted      bool  // which list of its port it is in, if its address is an Internet address
+	nextOfPort    int32 // in that list
+	beforeOfPort  int32
 	shutRead      bool // nothing more is received
 	shutWrite     bool // nothing more can be sent
 	finished      bool // the peer sends nothing more
@@ -139,33 +142,55 @@ const _ = pageSize - unsafe.Sizeof(socket{})
 
 // sockets holds the addresses of the sockets by number; 0 is none. Under the kernel lock.
 var (
-	sockets    [maxSockets + 1]uintptr
-	highSocket int32 // the highest number that any socket has had
+	socketFrames [maxSockets/frameSockets + 1]uintptr     // of frameSockets addresses each
+	highSocket   int32                                    // the highest number that any socket has had
+	freeSocket   int32                                = 1 // all below are in use
 )
+
+const frameSockets = pageSize / 8
+
+// socketSlot returns where the address of socket n is, 0 if no socket had such a number yet.
+func socketSlot(n int32) *uintptr {
+	frame := socketFrames[n/frameSockets]
+	if frame == 0 {
+		return nil
+	}
+	return (*uintptr)(arch.Pointer(frame + uintptr(n%frameSockets)*8))
+}
 
 // socketOf returns socket n, or nil.
 //
 //go:noinline
 func socketOf(n int32) *socket {
-	if n <= 0 || n > maxSockets || sockets[n] == 0 {
+	if n <= 0 || n > highSocket {
 		return nil
 	}
-	return (*socket)(arch.Pointer(sockets[n]))
+	at := *socketSlot(n)
+	if at == 0 {
+		return nil
+	}
+	return (*socket)(arch.Pointer(at))
 }
 
 // newSocket makes a socket without a file, or returns nil.
 func newSocket(family uint16, kind uint8, protocol uint16) *socket {
 	percpu.AssertLocked()
-	for n := int32(1); n <= maxSockets; n++ {
-		if sockets[n] != 0 {
+	for n := freeSocket; n <= maxSockets; n++ {
+		if table := &socketFrames[n/frameSockets]; *table == 0 {
+			if *table = mem.Frame(); *table == 0 {
+				return nil
+			}
+		}
+		slot := socketSlot(n)
+		if *slot != 0 {
 			continue
 		}
 		frame := mem.Frame()
 		if frame == 0 {
 			return nil
 		}
-		sockets[n] = frame
-		highSocket = max(highSocket, n)
+		*slot = frame
+		freeSocket, highSocket = n+1, max(highSocket, n)
 		s := socketOf(n)
 		s.number, s.family, s.kind, s.protocol = n, family, kind, protocol
 		s.local.family, s.remote.family = family, family
@@ -185,11 +210,13 @@ func (s *socket) free() {
 		vfs.Release(s.node)
 	}
 	n := s.number
+	s.unlistPort()
 	s.in.take(s.in.n)
 	s.in.free()
 	s.dropFilter()
-	mem.FreeFrame(sockets[n])
-	sockets[n] = 0
+	slot := socketSlot(n)
+	mem.FreeFrame(*slot)
+	*slot, freeSocket = 0, min(freeSocket, n)
 	dropRights(n)
 }
 

@@ -1,5 +1,7 @@
 package linux
 
+import "github.com/zeroframe/zeroframe/kernel/percpu"
+
 // Which socket has which Internet address.
 
 // Ports that are given to sockets that ask for none in particular.
@@ -9,6 +11,44 @@ const (
 )
 
 var lastGiven uint16 = lastPort // under the kernel lock
+
+// portLists are how many lists there are of the sockets of a port, each with those of other ports,
+// too.
+const portLists = 512
+
+// ports are the sockets with Internet addresses by their ports: those of bind, which alone can be
+// found by others, and those that a listener has made of connections, thousands with one port. They
+// are linked by nextOfPort. Under the kernel lock.
+var ports [2][portLists]int32
+
+// listPort puts a socket into the lists, when it has its port.
+func (s *socket) listPort(accepted int) {
+	percpu.AssertLocked()
+	head := &ports[accepted][s.local.port%portLists]
+	s.accepted, s.bound = accepted == 1, true
+	s.nextOfPort, s.beforeOfPort = *head, noSocket
+	if t := socketOf(*head); t != nil {
+		t.beforeOfPort = s.number
+	}
+	*head = s.number
+}
+
+// unlistPort takes a socket out of the lists.
+func (s *socket) unlistPort() {
+	if !s.bound || !s.isInet() {
+		return
+	}
+	if t := socketOf(s.nextOfPort); t != nil {
+		t.beforeOfPort = s.beforeOfPort
+	}
+	if t := socketOf(s.beforeOfPort); t != nil {
+		t.nextOfPort = s.nextOfPort
+	} else if s.accepted {
+		ports[1][s.local.port%portLists] = s.nextOfPort
+	} else {
+		ports[0][s.local.port%portLists] = s.nextOfPort
+	}
+}
 
 // covers reports whether a socket with address a receives what is sent to b.
 //
@@ -30,23 +70,23 @@ func (s *socket) covers(a, b *address) bool {
 // portTaken reports whether another socket prevents s from having address a: both would receive the
 // same, and they have not agreed to share.
 func (s *socket) portTaken(a *address) bool {
-	for n := int32(1); n <= highSocket; n++ {
-		t := socketOf(n)
-		if t == nil || t == s || !t.bound || t.protocol != s.protocol || !t.isInet() ||
-			t.local.port != a.port || t.local.isRemote() {
-			continue
+	for list := range ports {
+		for t := socketOf(ports[list][a.port%portLists]); t != nil; t = socketOf(t.nextOfPort) {
+			if t == s || t.protocol != s.protocol || t.local.port != a.port || t.local.isRemote() {
+				continue
+			}
+			if !s.covers(a, &t.local) && !t.covers(&t.local, a) {
+				continue
+			}
+			if s.options[optReusePort] != 0 && t.options[optReusePort] != 0 {
+				continue
+			}
+			if s.options[optReuseAddr] != 0 && t.options[optReuseAddr] != 0 &&
+				(s.kind == sockDgram || s.stage != listening && t.stage != listening) {
+				continue
+			}
+			return true
 		}
-		if !s.covers(a, &t.local) && !t.covers(&t.local, a) {
-			continue
-		}
-		if s.options[optReusePort] != 0 && t.options[optReusePort] != 0 {
-			continue
-		}
-		if s.options[optReuseAddr] != 0 && t.options[optReuseAddr] != 0 &&
-			(s.kind == sockDgram || s.stage != listening && t.stage != listening) {
-			continue
-		}
-		return true
 	}
 	return false
 }
@@ -72,16 +112,17 @@ func (s *socket) takePort(a *address) int64 {
 		}
 	}
 	s.local.hi, s.local.lo, s.local.port = a.hi, a.lo, a.port
-	s.bound = true
+	s.listPort(0)
 	return 0
 }
 
 // portInUse reports whether any socket has that port.
 func portInUse(protocol, port uint16) bool {
-	for n := int32(1); n <= highSocket; n++ {
-		if t := socketOf(n); t != nil && t.bound && t.protocol == protocol && t.isInet() &&
-			t.local.port == port && !t.local.isRemote() {
-			return true
+	for list := range ports {
+		for t := socketOf(ports[list][port%portLists]); t != nil; t = socketOf(t.nextOfPort) {
+			if t.protocol == protocol && t.local.port == port && !t.local.isRemote() {
+				return true
+			}
 		}
 	}
 	return false

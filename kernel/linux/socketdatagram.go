@@ -112,12 +112,12 @@ func (t *socket) hearsInet(from, to *address) bool {
 		(t.stage != connected || t.remote.same(from))
 }
 
-// findReceiver returns the socket that receives datagrams between the two addresses, or nil.
+// findReceiver returns the socket that receives datagrams between the two addresses, or nil;
+// of several that are as good the oldest.
 func (s *socket) findReceiver(from, to *address) (best *socket) {
 	most := 0
-	for n := int32(1); n <= highSocket; n++ {
-		t := socketOf(n)
-		if t == nil || !t.hearsInet(from, to) {
+	for t := socketOf(ports[0][to.port%portLists]); t != nil; t = socketOf(t.nextOfPort) {
+		if !t.hearsInet(from, to) {
 			continue
 		}
 		score := 1
@@ -130,7 +130,7 @@ func (s *socket) findReceiver(from, to *address) (best *socket) {
 		if t.stage == connected {
 			score += 4
 		}
-		if score > most {
+		if score > most || score == most && t.number < best.number {
 			best, most = t, score
 		}
 	}

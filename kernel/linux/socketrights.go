@@ -87,7 +87,7 @@ func (x *transfer) sendRights(to *socket) int64 {
 	}
 	p := &parcels[parcel]
 	for _, f := range p.files[:n] {
-		files[f].refs++
+		fileAt(int(f)).refs++
 	}
 	p.to, p.at, p.n = to.number, to.taken+uint64(to.in.n), int32(n)
 	x.parcel = parcel + 1
@@ -181,7 +181,7 @@ func held(n int32, alive *[maxParcels]bool) bool {
 	if s.file == 0 {
 		return true
 	}
-	refs := files[s.file-1].refs
+	refs := fileAt(int(s.file - 1)).refs
 	for i := range parcels {
 		p := &parcels[i]
 		if p.to <= 0 || alive[i] {

@@ -90,16 +90,22 @@ func sysConnect(c *call, f *file, s *socket) int64 {
 }
 
 // findListener returns the listener for what s sends to an address, or nil: the one bound to that
-// address, or else one for all addresses.
+// address, or else one for all addresses of its version, or of both; of several the oldest.
 func (s *socket) findListener(a *address) (best *socket) {
-	for n := int32(1); n <= highSocket; n++ {
-		t := socketOf(n)
-		if t == nil || t.stage != listening || t.protocol != s.protocol || t.local.port != a.port ||
+	most := 0
+	for t := socketOf(ports[0][a.port%portLists]); t != nil; t = socketOf(t.nextOfPort) {
+		if t.stage != listening || t.protocol != s.protocol || t.local.port != a.port ||
 			!t.covers(&t.local, a) {
 			continue
 		}
-		if best == nil || best.local.isAny() && (!t.local.isAny() || t.family == afInet) {
-			best = t
+		score := 1
+		if !t.local.isAny() {
+			score = 3
+		} else if t.family == afInet {
+			score = 2
+		}
+		if score > most || score == most && t.number < best.number {
+			best, most = t, score
 		}
 	}
 	return best
@@ -116,7 +122,7 @@ func (s *socket) join(l *socket) int64 {
 	t.local = l.local
 	if s.isInet() {
 		t.local.hi, t.local.lo, t.local.port = s.remote.hi, s.remote.lo, s.remote.port
-		t.bound = true
+		t.listPort(1)
 		t.remote = s.local
 	} else {
 		s.remote = l.local

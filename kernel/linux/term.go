@@ -133,8 +133,8 @@ func tellReaders() {
 	percpu.AssertLocked()
 	if tty.Serial.Readable() {
 		// Descriptor 0, and every open /dev/tty.
-		for i := range files {
-			if f := &files[i]; f.isTerminal() {
+		for i := range highFile {
+			if f := fileAt(i); f.isTerminal() {
 				changed(i)
 			}
 		}
