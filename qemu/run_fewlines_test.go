@@ -41,7 +41,7 @@ func TestFewLines(t *testing.T) {
 		{"abort", "-smp 1", 12, 1, "", []string{"zf run: SIGABRT: abort\n", "in main.main at "}},
 		{"rows", "-smp 2 -m 48M", 14, 1, "", []string{"out of memory", "in main.main at ", "zf run: the heap has ", " []main.row\n"}},
 		{"nodes", "-smp 1 -m 48M", 14, 1, "", []string{"out of memory", " objects of 16 bytes (", " looked at are main.node)\n"}},
-		{"hoard", "-smp 1 -m 48M", 14, 1, "", []string{"out of memory", "in main.main at ", "zf run: the heap has more than 16 GiB "}},
+		{"hoard", "-smp 1 -m 48M -append env.GOGC=off", 14, 1, "", []string{"out of memory", "in main.main at ", "zf run: the heap has more than 16 GiB "}},
 		{"lives", "-smp 1", 0, 0, "panic: not really\nzf1 begin 1 panic goroutine\nand no end of line", nil},
 		{"exit 7", "-smp 1", 1, 71, "", []string{"the program exited with status 7"}},
 	} {
@@ -218,6 +218,17 @@ func TestInterruptKey(t *testing.T) {
 		if strings.Contains(text, "SIGINT") != (flag == "-v") || strings.Contains(text, "died") {
 			t.Errorf("%s: after ^C there is\n%s", flag, text)
 		}
+	}
+}
+
+// TestInterruptSleeping: also one that waits, which the kernel's trace says is no goroutine that runs.
+func TestInterruptSleeping(t *testing.T) {
+	t.Parallel()
+	s := inTmux(t, "env", "XDG_CACHE_HOME="+t.TempDir(), zfCommand(t), "run", "-smp", "1", "-timeout", "10m", program(t, "short"), "--", "sleep")
+	s.until(`(?m)^to standard error$`, 1)
+	s.key("C-c")
+	if text := s.until(`(?m)^STATUS \d+$`, 1); !strings.Contains(text, "STATUS 130") || strings.Contains(text, "SIGINT") {
+		t.Errorf("after ^C there is\n%s", text)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	stdelf "debug/elf"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -321,6 +322,10 @@ func TestWatchField(t *testing.T) {
 		if !regexp.MustCompile(w).Match(out) {
 			t.Errorf("no %s in\n%s", w, out)
 		}
+	}
+	out, _ = exec.Command(zfCommand(t), "run", "-smp", "1", "-timeout", "10m", "-watch", "main.st.row[2]", program(t, "culprits6")).CombinedOutput()
+	if !strings.Contains(string(out), " written: 0x0 -> 0x7 (main.st+32)\n") {
+		t.Errorf("in few lines:\n%s", out)
 	}
 	for place, want := range map[string]string{"main.list.next.n": "goes through a pointer", "main.st.q": "has no member q", "main.st.row[4]": "index out of bounds"} {
 		if out, err := zfRun(t, "-watch", place, program(t, "culprits6")).CombinedOutput(); exitCode(t, err) != 2 || !strings.Contains(string(out), want) {

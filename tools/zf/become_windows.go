@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"syscall"
 )
 
 // become runs the program at path as if it had this process's place: with its arguments, streams and
@@ -21,4 +22,9 @@ func become(path string) error {
 		os.Exit(cmd.ProcessState.ExitCode())
 	}
 	return err
+}
+
+// apart has the console's ^C not reach a command.
+func apart(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }

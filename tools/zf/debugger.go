@@ -9,8 +9,6 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/zeroframe/zeroframe/tools/format/trace"
 	"github.com/zeroframe/zeroframe/tools/symbol"
@@ -57,12 +55,11 @@ func debugger(name string) (text string, run func(*call) error) {
 func handsOver(string, []string) func(*call) error { return nil }
 
 // answerQuestion answers the question on standard input and ends the process, if zf has started it
-// for that. The terminal's ^C is for zf: this is done in a moment, and leaves no file behind.
+// for that.
 func answerQuestion(args []string) {
 	if len(args) != 1 || args[0] != answerWord {
 		return
 	}
-	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	var q deadQuestion
 	if err := json.NewDecoder(os.Stdin).Decode(&q); err != nil {
 		os.Exit(exitUsage)

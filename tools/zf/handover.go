@@ -42,12 +42,13 @@ func handsOver(name string, args []string) func(*call) error {
 		return (*call).handOver
 	}
 	for _, arg := range args {
-		if arg == "--" {
+		if arg == "--" && name != "symbolize" {
 			break
 		}
 		flag, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		if flag != arg && slices.Contains(debuggerFlags, flag) || strings.Contains(arg, "watch=") ||
-			name == "last" && flag == "report" || name == "symbolize" && flag == arg && mayBePhoto(arg) {
+		if flag != arg && slices.Contains(debuggerFlags, strings.TrimPrefix(flag, "test.")) ||
+			strings.Contains(arg, "watch=") || name == "last" && flag == "report" ||
+			name == "symbolize" && mayBePhoto(arg) {
 			return (*call).handOver
 		}
 	}
@@ -80,7 +81,7 @@ func (c *call) handOver() error {
 		return err
 	}
 	c.deaf()
-	return become(path)
+	return fmt.Errorf("%s: %w", path, become(path))
 }
 
 // ask asks zf-debugger. What is wrong with that is said once.
@@ -107,6 +108,7 @@ func (q *deadQuestion) ask(a *deadAnswer) error {
 	}
 	cmd := exec.Command(path, answerWord)
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(asked), os.Stderr
+	apart(cmd) // ^C is for zf, and this leaves no file behind
 	answered, err := cmd.Output()
 	if err != nil {
 		return err

@@ -34,6 +34,10 @@ func TestHandOver(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
+	photo := filepath.Join(dir, "-photo")
+	if err := os.WriteFile(photo, []byte("\x89PNG, but no more"), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	said := func(path string, args []string) string {
 		cmd := exec.Command(path, args...)
 		cmd.Stdin = strings.NewReader("a line\n")
@@ -45,7 +49,8 @@ func TestHandOver(t *testing.T) {
 	}
 	cases := [][]string{{}, {"help"}, {"nonsense"}, {"help", "nonsense"}, {"help", "topics"},
 		{"completion", "bash"}, {"completion", "fish"}, {"last", "-report", "-nonsense"},
-		{"symbolize", "-map", os.DevNull, dir}, {"symbolize", "-e", "none"},
+		{"symbolize", "-map", os.DevNull, dir},
+		{"symbolize", "-map", os.DevNull, "--", photo}, {"test", "-test.cpuprofile=/none/x", "none"}, {"symbolize", "-e", "none"},
 		{"run", "-watch", "main.x", "none"}, {"run", "--core=/none/x", "none"},
 		{"test", "-cpuprofile=/none/x", "none"}, {"print", "none.core"}}
 	for _, name := range commandNames() {

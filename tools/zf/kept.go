@@ -32,9 +32,10 @@ func writeFile(path string, f func(io.Writer) error) error {
 
 // cpuProfile is the flag -cpuprofile of `zf run`.
 type cpuProfile struct {
-	path string
-	hz   int
-	came bool
+	path   string
+	hz     int
+	came   bool
+	failed bool // to be written, which has been said
 }
 
 func (c *cpuProfile) flags(fs *flag.FlagSet) {
@@ -69,8 +70,8 @@ func (c *cpuProfile) wrong() error {
 
 // end reports false, and says so, if the profile that was asked for has not come.
 func (c *cpuProfile) end(s *streams) bool {
-	if c.path == "" || c.came {
-		return true
+	if c.path == "" || c.came || c.failed {
+		return !c.failed
 	}
 	s.say("-cpuprofile: the target has sent no profile: it ends without a word, or what it says above is the reason")
 	return false

@@ -430,8 +430,9 @@ func (m *machine) sayEnd(msg string, err error) {
 // quit reports whether a trace is of a program that the user's ^C has ended, as on Linux: it is no
 // death.
 func (m *machine) quit(t *wire.Trace) bool {
-	const bySignal = "ended by signal 2, SIGINT" // kernel/fault/programend.go
-	return t.Reason == bySignal && m.pressed != nil && m.pressed.Load()
+	const bySignal = "ended by signal 2, SIGINT"                               // kernel/fault/programend.go
+	said := t.Reason == bySignal || strings.HasPrefix(t.Reason, bySignal+": ") // where it waited
+	return said && m.pressed != nil && m.pressed.Load()
 }
 
 // setAppend makes the kernel's command line. Our options come first: behind a "--" in the user's
@@ -452,9 +453,18 @@ type recorder struct {
 	err  error // the first one
 }
 
+// Write writes all of p, which is whole lines of JSON, or nothing of it that stays.
 func (r *recorder) Write(p []byte) (int, error) {
-	if r.err == nil {
-		_, r.err = r.w.Write(p)
+	if r.err != nil {
+		return len(p), nil
+	}
+	n := 0
+	if n, r.err = r.w.Write(p); r.err != nil && n > 0 {
+		if file, ok := r.w.(*os.File); ok {
+			if end, err := file.Seek(0, io.SeekCurrent); err == nil {
+				file.Truncate(end - int64(n))
+			}
+		}
 	}
 	return len(p), nil
 }

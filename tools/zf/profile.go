@@ -151,6 +151,7 @@ func (c *cpuProfile) take(data []byte, sym *symbol.File, s *streams) error {
 		return err
 	}
 	if err := writeTo(c.path, io.Discard, p.Write); err != nil {
+		c.failed = true
 		return err
 	}
 	c.came = true

@@ -61,7 +61,7 @@ func questions() []question {
 		{"heap", "[FLAGS]", "what is in the heap; heap -h has its flags", nil},
 		{"waits", "[FLAGS]", "who waits for whom; waits -h has its flags", nil},
 		{"help", "", "this list", (*prompt).help},
-		{"quit", "", "the end, as ^D", func(*prompt, string) error { return errQuit }},
+		{"quit", "", "the end, as exit and ^D", func(*prompt, string) error { return errQuit }},
 	}
 }
 
@@ -100,6 +100,9 @@ func (p *prompt) ask(line string) error {
 	word, arg := line, ""
 	if i := strings.IndexFunc(line, unicode.IsSpace); i >= 0 {
 		word, arg = line[:i], strings.TrimSpace(line[i:])
+	}
+	if line == "exit" { // as most debuggers have it
+		word = "quit"
 	}
 	all := questions()
 	i := slices.IndexFunc(all, func(q question) bool { return q.name == word })

@@ -67,7 +67,7 @@ func testPromptScript(t *testing.T, d coretest.Dead) {
 		begins = append(begins, 1+strings.Count(script.String(), "\n"))
 		script.WriteString(q.lines + "\n")
 	}
-	code, stdout, stderr := zf(strings.NewReader(script.String()+"quit\nnosuch\n"), "print", "-e", d.ELF, d.Core)
+	code, stdout, stderr := zf(strings.NewReader(script.String()+"exit\nnosuch\n"), "print", "-e", d.ELF, d.Core)
 	if code != exitUsage || strings.Contains(stderr, "\x1b") {
 		t.Errorf("%d, want %d; %q", code, exitUsage, stderr)
 	}

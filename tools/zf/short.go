@@ -273,10 +273,7 @@ func (s *short) show() {
 // reason says why a machine has died, in what the runtime has said of it or the trace.
 func (s *short) reason(t *wire.Trace, message string) []string {
 	if message == "" {
-		message = t.Reason
-	}
-	if t.Watched != "" {
-		message += " (" + t.Watched + ")"
+		message = reasonOf(t)
 	}
 	if message == "" {
 		message = t.Kind + " trace without a reason"
@@ -287,6 +284,14 @@ func (s *short) reason(t *wire.Trace, message string) []string {
 	}
 	lines[0] = s.Paint(terminal.Red, lines[0])
 	return lines
+}
+
+// reasonOf is the reason of a trace, with the variable at a watched place.
+func reasonOf(t *wire.Trace) string {
+	if t.Watched != "" {
+		return t.Reason + " (" + t.Watched + ")"
+	}
+	return t.Reason
 }
 
 // hold keeps the death until the machine has ended.
@@ -301,7 +306,7 @@ func (s *short) hold() {
 // asked shows the traces that were asked for: what each CPU did, and who waits.
 func (s *short) asked() (lines []string) {
 	nmi := s.deaths[0].Kind == tracer.KindNMI.String()
-	if reason := s.deaths[0].Reason; reason != inMonitor {
+	if reason := reasonOf(s.deaths[0]); reason != inMonitor {
 		if nmi {
 			reason += ", which asks what each CPU does"
 		}

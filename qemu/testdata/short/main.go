@@ -71,6 +71,8 @@ func main() {
 	case "spin":
 		go spin()
 		spin()
+	case "sleep":
+		time.Sleep(time.Hour)
 	case "lives":
 		fmt.Println("panic: not really")
 		time.Sleep(10 * time.Millisecond)

@@ -22,7 +22,8 @@ var ErrNoCompanion = errors.New("a part of zf is missing")
 
 // Companion returns the path of the companion of that name, such as "zf-receive", which is made of
 // package pkg of this module: the program beside this one, or one that it builds in the user's
-// cache. building is called before that, if it will take a while; nil: it is not built. Host.
+// cache. building is called before that, if it will take a while; nil: one is
+// taken that has been built, as old as it may be. Host.
 func Companion(ctx context.Context, pkg, name string, building func()) (string, error) {
 	installed := path.Base(pkg) // by go install
 	if runtime.GOOS == "windows" {
@@ -30,9 +31,6 @@ func Companion(ctx context.Context, pkg, name string, building func()) (string, 
 	}
 	if beside := beside(name); beside != "" {
 		return beside, nil
-	}
-	if building == nil {
-		return "", fmt.Errorf("%w: %s is not beside zf; make build puts it there", ErrNoCompanion, name)
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -59,7 +57,12 @@ func Companion(ctx context.Context, pkg, name string, building func()) (string, 
 			ErrNoCompanion, name, SourceEnv, modulePath)
 	}
 	built := filepath.Join(cache, name)
-	if !isFile(built) {
+	switch there := isFile(built); {
+	case building == nil && there:
+		return built, nil
+	case building == nil:
+		return "", fmt.Errorf("%w: %s is not beside zf; make build puts it there", ErrNoCompanion, name)
+	case !there:
 		building()
 	}
 	if err := os.MkdirAll(cache, 0o755); err != nil {
@@ -89,6 +92,9 @@ func Companion(ctx context.Context, pkg, name string, building func()) (string, 
 // beside returns the path of a program that lies beside this one, "" if there is none.
 func beside(name string) string {
 	self, err := os.Executable()
+	if real, lerr := filepath.EvalSymlinks(self); lerr == nil {
+		self = real
+	}
 	if path := filepath.Join(filepath.Dir(self), name); err == nil && isFile(path) {
 		return path
 	}
