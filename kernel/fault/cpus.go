@@ -20,8 +20,8 @@ import (
 //	WriteTrace: its own
 //	EndMachine: traceOthers
 //
-// While the monitor is open, the other CPUs stand still, too, and go on afterwards: HoldCPUs,
-// standStill, ReleaseCPUs.
+// While the monitor is open, or an NMI is reported, the other CPUs stand still, too, and go on
+// afterwards: HoldCPUs, standStill, ReleaseCPUs.
 //
 // With one CPU, none of this is needed.
 

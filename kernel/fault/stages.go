@@ -156,18 +156,24 @@ func traceAndResume(kind tracer.TraceKind, f *arch.TrapFrame, reason string) {
 	if stage() != noStage {
 		fatalTrap(f) // the panic path itself hit the trap
 	}
+	// An NMI waits for no lock. So that nobody else uses the network card or dies meanwhile, and the
+	// goroutines' states are of one moment, the other CPUs stand still.
+	list := kind == tracer.KindNMI && stack.Running
+	hold := list && HoldCPUs()
+	if list && percpu.Load(&dying) != 0 {
+		stopIfAsked(f) // halts for good
+	}
 	d := NextStage(kind)
 	d.fromTrap(f)
 	d.locateTrap(f)
 	d.Reason.Str(reason)
 	WriteTrace()
 	LeaveStages()
-	if kind == tracer.KindNMI && stack.Running {
+	if list {
 		skip := d.Goroutine
 		if noteBetween(d.cpu) {
 			skip = 0
 		}
-		hold := HoldCPUs() // so that the goroutines' states are of one moment
 		if hold {
 			traceHeld()
 		}
