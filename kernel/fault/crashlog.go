@@ -204,7 +204,7 @@ func sendPrevious(lines []byte, as sentAs) {
 	line.Str(tracer.Tag + "previous ")
 	line.Dec(uint64(crashlog.Generation()))
 	line.Str("\r\n")
-	netconsole.Begin(true)
+	netconsole.Begin(true, false)
 	for _, b := range line.b[:line.N] {
 		putTrace(b)
 	}

@@ -27,9 +27,8 @@ func putTrace(b byte) {
 func sendByNetwork() {
 	if netconsole.End() {
 		runHook(StageSending)
-		netconsole.Send()
-		if netconsole.Broken() {
-			console.String("netconsole: the network card takes no frames any more; what follows is here alone\n")
+		if !netconsole.Send() {
+			console.String("netconsole: the network card takes no frames; the traces that it does not take are here alone\n")
 		}
 	}
 }

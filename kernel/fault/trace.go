@@ -98,7 +98,7 @@ func writeStage(n uintptr) {
 	endCrashLogTrace()
 	endCodes()
 	d := &stageDetails[s-1]
-	netconsole.Begin(s == StageFull)
+	netconsole.Begin(s == StageFull, d.Kind != tracer.KindTrace)
 	checkScreen(d)
 	console.FreshLine()
 	tellOverwritten()

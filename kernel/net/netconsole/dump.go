@@ -46,7 +46,7 @@ const (
 // BeginDump enables datagrams of a dump, and reports whether they are possible. It takes over room
 // from the caller. Panic path, and early context.
 func BeginDump(room *DumpRoom) bool {
-	if !Ready() || state.broken {
+	if !Ready() {
 		return false
 	}
 	dumpAt = uintptr(unsafe.Pointer(room))

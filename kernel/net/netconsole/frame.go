@@ -66,8 +66,7 @@ func (f *frame) prepare(c *Config) {
 	put16(b[udpAt+2:], c.DestinationPort)
 }
 
-// port returns the frame's destination port, setPort changes it.
-func (f *frame) port() uint16        { return uint16(f.b[udpAt+2])<<8 | uint16(f.b[udpAt+3]) }
+// setPort changes the frame's destination port.
 func (f *frame) setPort(port uint16) { put16(f.b[udpAt+2:], port) }
 
 // payload returns the room after the headers.

@@ -13,7 +13,7 @@ import (
 var state struct {
 	config    Config
 	ready     bool // datagrams can be sent
-	broken    bool // sending has failed for good
+	late      bool // the card did not take the latest trace in time
 	capturing bool // the console's text is a trace
 
 	boot   uint64
@@ -77,9 +77,6 @@ func Start(build []byte, boot uint64, release string) bool {
 
 // Ready reports whether datagrams are sent. Any context.
 func Ready() bool { return parts.Network && state.ready }
-
-// Broken reports whether a trace could not be sent; nothing is sent after that. Any context.
-func Broken() bool { return state.broken }
 
 // Options returns the options. Any context.
 func Options() Config { return state.config }

@@ -3,6 +3,8 @@ package netconsole
 import (
 	"bytes"
 	"fmt"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -192,16 +194,16 @@ func TestExtended(t *testing.T) {
 	}
 }
 
-// trace1 writes a trace as the first stage does.
-func trace1(text string) {
-	Begin(true)
+// trace1 writes an urgent trace as the first stage does.
+func trace1(text string) (inTime bool) { return traceAs(text, true) }
+
+func traceAs(text string, urgent bool) (inTime bool) {
+	Begin(true, urgent)
 	for i := range len(text) {
 		Byte(text[i]) // the console's bytes are not log lines
 		Keep(text[i])
 	}
-	if End() {
-		Send()
-	}
+	return End() && Send()
 }
 
 // arrived concatenates the pieces of each trace and counts its parity pieces; all other payloads
@@ -232,6 +234,9 @@ func arrived(t *testing.T, payloads []string) (traces []string, cut bool, lines 
 		cut = p.Cut
 	}
 	for i, tr := range traces {
+		if tr == "" {
+			continue // none of it was sent
+		}
 		if _, _, want := datagram.Plan(len(tr)); parity[i] != want {
 			t.Fatalf("trace %d of %d bytes has %d parity pieces; want %d", i+1, len(tr), parity[i], want)
 		}
@@ -300,11 +305,11 @@ func TestCutTrace(t *testing.T) {
 // TestStages: a fault in the panic path and the text of the next stage belong to one trace.
 func TestStages(t *testing.T) {
 	w := connect(t, plain)
-	Begin(true)
+	Begin(true, true)
 	for _, c := range []byte("zf1 begin 1\r\nzf1 #0 pc") {
 		Keep(c)
 	}
-	Begin(false)
+	Begin(false, true)
 	for _, c := range []byte("zf1 begin 2\r\n") {
 		Keep(c)
 	}
@@ -317,42 +322,108 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// TestFaultInSending: if the kernel died in sending, it does not send again.
+// TestFaultInSending: if the kernel died in sending, or a death came no further, nothing is sent
+// again: by the next stage, or by the CPU that takes over the machine.
 func TestFaultInSending(t *testing.T) {
-	w := connect(t, plain)
-	Begin(true)
-	Keep('x')
-	if !End() {
-		t.Fatal("nothing to send")
-	}
-	Begin(false) // instead of Send
-	Keep('y')
-	if End() || Ready() || !Broken() {
-		t.Errorf("ready: %v, broken: %v, after a fault in sending", Ready(), Broken())
-	}
-	say("a line\n")
-	if len(w.frames) != 0 {
-		t.Errorf("%d frames were sent", len(w.frames))
+	for _, first := range []bool{false, true} {
+		w := connect(t, plain)
+		Begin(true, true)
+		Keep('x')
+		if !End() {
+			t.Fatal("nothing to send")
+		}
+		Begin(first, true) // instead of Send
+		Keep('y')
+		if End() || Ready() {
+			t.Errorf("ready: %v after a fault in sending", Ready())
+		}
+		say("a line\n")
+		if len(w.frames) != 0 {
+			t.Errorf("%d frames were sent", len(w.frames))
+		}
 	}
 }
 
-// TestDeadCard: a card that sends nothing costs two tries, and one that recovers after a restart
-// loses nothing of the trace.
-func TestDeadCard(t *testing.T) {
+// TestStoppedSender: if a CPU dies and stops the one that sends a trace, its own trace is sent, also
+// after a fault while it was written.
+func TestStoppedSender(t *testing.T) {
+	long := strings.Repeat("zf1 #7 ra 0x286646 fp 0x381e78 boot\r\n", 100)
+	_, pieces, parity := datagram.Plan(len(long))
+	for _, last := range []int{1, pieces + parity} { // the sender's last frame
+		w := connect(t, plain)
+		send := transmit
+		transmit = func(frame uintptr, n int) bool {
+			ok := send(frame, n)
+			if len(w.frames) == last {
+				runtime.Goexit()
+			}
+			return ok
+		}
+		stopped := make(chan bool)
+		go func() { defer close(stopped); traceAs(long, false) }()
+		<-stopped
+		w.frames, transmit = nil, send
+		Begin(true, true)
+		Keep('x')
+		Begin(false, true)
+		for _, c := range []byte(long) {
+			Keep(c)
+		}
+		if !End() || !Send() {
+			t.Fatalf("stopped at frame %d: nothing was sent", last)
+		}
+		if traces, _, _ := arrived(t, w.payloads(t)); len(traces) != 2 || traces[1] != "x\r\n"+long {
+			t.Errorf("stopped at frame %d: %q", last, traces)
+		}
+		if port := int(w.frames[0][udpAt+2])<<8 | int(w.frames[0][udpAt+3]); port != 7777 {
+			t.Errorf("stopped at frame %d: the next trace goes to port %d", last, port)
+		}
+	}
+}
+
+// TestLateCard: a card that sends nothing costs two tries, and then one for each trace until an
+// urgent one comes. When it sends again, a trace comes whole.
+func TestLateCard(t *testing.T) {
 	w := connect(t, plain)
 	w.dead = true
 	tries := 0
 	restart = func() bool { tries++; return true }
 	say("lost\n")
-	trace1("zf1 begin\r\n")
-	if tries != 1 || !Broken() || Ready() {
-		t.Errorf("%d restarts, broken: %v, ready: %v", tries, Broken(), Ready())
+	for i, tt := range []struct{ urgent, inTime bool }{{true, false}, {false, true}, {true, false}, {false, true}} {
+		want := tries
+		if tt.urgent {
+			want++
+		}
+		if inTime := traceAs("zf1 begin\r\n", tt.urgent); tries != want || inTime != tt.inTime || !Ready() {
+			t.Errorf("trace %d: %d restarts, in time: %v, ready: %v", i, tries, inTime, Ready())
+		}
+		if _, seq := Sent(); seq != 0 {
+			t.Errorf("trace %d: it counts as sent, as number %d", i, seq)
+		}
 	}
-	w = connect(t, plain)
+	w.dead = false
+	want := []string{"", "", "", ""}
+	for _, text := range []string{"zf1 begin 5\r\n", "zf1 begin 6\r\n"} {
+		if inTime := traceAs(text, false); !inTime {
+			t.Errorf("%q is not in time", text)
+		}
+		want = append(want, text)
+	}
+	if traces, _, _ := arrived(t, w.payloads(t)); !slices.Equal(traces, want) {
+		t.Errorf("%q; want %q", traces, want)
+	}
+	if _, seq := Sent(); seq != 6 {
+		t.Errorf("the last one was sent as number %d", seq)
+	}
+}
+
+// TestRestartedCard: a card that recovers after a restart loses nothing of the trace.
+func TestRestartedCard(t *testing.T) {
+	w := connect(t, plain)
 	w.dead = true
 	restart = func() bool { w.dead = false; return true }
-	trace1("zf1 begin\r\n")
-	if traces, _, _ := arrived(t, w.payloads(t)); len(traces) != 1 || traces[0] != "zf1 begin\r\n" || Broken() {
-		t.Errorf("after a restart: %q, broken: %v", traces, Broken())
+	inTime := trace1("zf1 begin\r\n")
+	if traces, _, _ := arrived(t, w.payloads(t)); len(traces) != 1 || traces[0] != "zf1 begin\r\n" || !inTime {
+		t.Errorf("%q, in time: %v", traces, inTime)
 	}
 }

@@ -11,6 +11,10 @@ import (
 // faults, the next stage's output is appended, and everything is sent as one. If the fault was in
 // the sending itself, nothing more is sent: the console has the traces, and the stages come to an
 // end.
+//
+// A card that does not take a frame in time may only have a busy host. The rest of that trace is not
+// sent. The next one is tried, but its frames are not waited for as long, unless it is urgent: so
+// many traces cannot hold up the end of a machine whose card is dead.
 
 // trace is what will be sent: the first n bytes of what kept returns. Panic path only.
 var trace struct {
@@ -18,6 +22,7 @@ var trace struct {
 	n       int
 	cut     bool
 	seq     uint32
+	urgent  bool
 	sending bool
 }
 
@@ -26,18 +31,22 @@ var keptAt uintptr
 
 func kept() *[datagram.MaxTrace]byte { return (*[datagram.MaxTrace]byte)(arch.Pointer(keptAt)) }
 
-// Begin says that a stage of the panic path, the first or a later one, begins to write a trace.
-// Kernel context.
-func Begin(first bool) {
+// Begin says that a stage of the panic path, the first or a later one, begins to write a trace. An
+// urgent one, such as a death's, gets a card that is late all the time again. Kernel context.
+func Begin(first, urgent bool) {
 	if !Ready() {
 		return
 	}
-	if trace.sending {
-		state.ready, state.broken = false, true // the fault was here
+	// A CPU that has died may have stopped one that sent a trace, but not an urgent trace.
+	if trace.sending && (!first || trace.urgent) {
+		state.ready = false // the fault was here
 		return
 	}
+	if trace.urgent = urgent; urgent {
+		state.late = false
+	}
 	if first {
-		trace.n, trace.cut = 0, false
+		trace.n, trace.cut, trace.sending = 0, false, false
 	} else if trace.n > 0 && kept()[trace.n-1] != '\n' {
 		Keep('\r')
 		Keep('\n')
@@ -68,10 +77,13 @@ func End() bool {
 	return trace.sending
 }
 
-// Send sends the trace, and then the line that it interrupted. Kernel context.
-func Send() {
+// Send sends the trace, and then the line that it interrupted. It returns false if the card has
+// just begun to be late. Kernel context.
+func Send() bool {
+	before := state.late
 	trace.seq++
 	sendAs(state.build[:state.nBuild], state.boot, trace.seq)
+	return before || !state.late
 }
 
 // SendAs is Send for a trace of an earlier boot, under the number that it had there; if seq is 0 it
@@ -89,10 +101,10 @@ func SendAs(boot uint64, seq uint32) {
 // will be; seq is 0 if there is none. Kernel context.
 func Sent() (boot uint64, seq uint32) {
 	switch {
-	case !state.ready:
-		return 0, 0
-	case state.capturing:
+	case state.ready && state.capturing:
 		return state.boot, trace.seq + 1
+	case !state.ready || state.late:
+		return 0, 0
 	}
 	return state.boot, trace.seq
 }
@@ -104,14 +116,17 @@ func sendAs(build []byte, boot uint64, seq uint32) {
 	p := datagram.Part{Build: build, Boot: boot, Seq: seq, Cut: trace.cut}
 	whole := kept()[:trace.n]
 	_, pieces, parity := datagram.Plan(len(whole))
-	port := trace.frame.port()
-	for i := 0; i < pieces+parity && !state.broken; i++ {
-		if i == pieces {
+	port := state.config.DestinationPort
+	for i := 0; i < pieces+parity; i++ {
+		if i < pieces {
+			trace.frame.setPort(port)
+		} else {
 			trace.frame.setPort(datagram.ParityPort(port))
 		}
-		sendPart(datagram.Write(trace.frame.payload(), &p, whole, i))
+		if !sendPart(datagram.Write(trace.frame.payload(), &p, whole, i)) {
+			break
+		}
 	}
-	trace.frame.setPort(port)
 	if state.ready && !line.busy && line.n > 0 {
 		line.held = false
 		end()
@@ -119,10 +134,9 @@ func sendAs(build []byte, boot uint64, seq uint32) {
 	trace.sending = false
 }
 
-// sendPart sends a datagram of n bytes. If the card does not take it, it gets a second chance,
-// because a crash may have left it in the middle of something.
-func sendPart(n int) {
-	if !trace.frame.send(n) && !(restart() && trace.frame.send(n)) {
-		state.ready, state.broken = false, true
-	}
+// sendPart sends a datagram of n bytes, and reports whether the card took it. If it did not, it gets
+// a second chance, because a crash may have left it in the middle of something.
+func sendPart(n int) bool {
+	state.late = !trace.frame.send(n) && (state.late || !restart() || !trace.frame.send(n))
+	return !state.late
 }
