@@ -77,10 +77,11 @@ func inetDeath(t *testing.T, seed uint64) {
 			return strings.Contains(out.String(), "the end")
 		})
 	}
-	if res, err := vm.Wait(); err != nil || res.Outcome != Traced {
-		t.Fatalf("the machine: %v, %v; want %v", res.Outcome, err, Traced)
-	}
+	res, err := vm.Wait()
 	symbols := opened(t, path)
+	if err != nil || res.Outcome != Traced {
+		t.Fatalf("the machine: %v, %v, at %v; want %v", res.Outcome, err, symbols.Lookup(res.RIP, false), Traced)
+	}
 	if all := traces(t, symbols, out.String()); len(all) == 0 || !strings.Contains(all[0].Reason, reason) {
 		t.Errorf("%d traces; want the first with the reason %q", len(all), reason)
 	}
