@@ -72,8 +72,9 @@ func inetDeath(t *testing.T, seed uint64) {
 			t.Fatal(err)
 		}
 		out.Until(t, func(sent string) bool { return nmisDone(sent) > 0 }, "a trace of the NMI")
+		client := http.Client{Timeout: patience}
 		await.Poll(t, "the machine dies", func() bool {
-			http.Post("http://"+web+"/die", "", nil)
+			client.Post("http://"+web+"/die", "", nil)
 			return strings.Contains(out.String(), "the end")
 		})
 	}
