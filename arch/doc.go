@@ -50,6 +50,7 @@
 //	CopyFrame          copies the registers of a trap or system call
 //	LoadTables         makes traps reach the handler; the trap stacks must be set
 //	Keep               adds size bytes at p to what is stored twice
+//	KeepVar            adds the variable at p to what is stored twice
 //	KeepCPU            adds what the CPU's own code needs
 //	KeptSize           returns the room in bytes that SaveKept needs
 //	SaveKept           copies what is kept to room; giveUp is called when traps do not end
@@ -138,6 +139,8 @@
 //	                   kernel, too
 //	FlushPage          drops the cached entry of the page that holds addr
 //	FlushPages         drops all cached entries of the page tables
+//	EntryOf            returns the address of the code of a top-level function
+//	FuncAt             returns the function whose code's address is at a place
 //	Pointer            converts an address to a pointer
 //
 // The program's memory, which may fault:

@@ -1,10 +1,6 @@
 package boot
 
-import (
-	"unsafe"
-
-	"github.com/zeroframe/zeroframe/arch/amd64"
-)
+import "github.com/zeroframe/zeroframe/arch/amd64"
 
 // The page below 1 MiB in which another CPU starts: apCode at its start, and at its end the data
 // for it, at these offsets in bytes. (Those with a capital letter are for the crash lab.)
@@ -76,7 +72,7 @@ func FillAP(page, lo, top, record uintptr, main func()) {
 	put(apTop, top)
 	put(apLo, lo)
 	put(apRecord, record)
-	put(apMain, **(**uintptr)(unsafe.Pointer(&main)))
+	put(apMain, amd64.EntryOf(main))
 	put(APStage, APNone)
 
 	// Interrupt gates (SDM Vol. 3A, 6.11 and 6.14.1).

@@ -36,29 +36,32 @@ func Keep(p unsafe.Pointer, size uintptr) bool {
 	return true
 }
 
+// KeepVar adds the variable at p.
+func KeepVar[T any](p *T) { Keep(unsafe.Pointer(p), unsafe.Sizeof(*p)) }
+
 // KeepCPU adds this package's own variables.
 func KeepCPU() {
 	c := ThisCPU()
-	Keep(unsafe.Pointer(&direct), unsafe.Sizeof(direct))
-	Keep(unsafe.Pointer(&trapMark), unsafe.Sizeof(trapMark))
-	Keep(unsafe.Pointer(&vectorIST), unsafe.Sizeof(vectorIST))
-	Keep(unsafe.Pointer(&hasFSGSBASE), unsafe.Sizeof(hasFSGSBASE))
-	Keep(unsafe.Pointer(&syscallHandler), unsafe.Sizeof(syscallHandler))
-	Keep(unsafe.Pointer(&xsaveMask), unsafe.Sizeof(xsaveMask))
-	Keep(unsafe.Pointer(&xsaveSize), unsafe.Sizeof(xsaveSize))
-	Keep(unsafe.Pointer(&rightCR4), unsafe.Sizeof(rightCR4))
-	Keep(unsafe.Pointer(&branches), unsafe.Sizeof(branches))
-	Keep(unsafe.Pointer(&branchMSR), unsafe.Sizeof(branchMSR))
-	Keep(unsafe.Pointer(&branchOn), unsafe.Sizeof(branchOn))
-	Keep(unsafe.Pointer(&branchOff), unsafe.Sizeof(branchOff))
+	KeepVar(&direct)
+	KeepVar(&trapMark)
+	KeepVar(&vectorIST)
+	KeepVar(&hasFSGSBASE)
+	KeepVar(&syscallHandler)
+	KeepVar(&xsaveMask)
+	KeepVar(&xsaveSize)
+	KeepVar(&rightCR4)
+	KeepVar(&branches)
+	KeepVar(&branchMSR)
+	KeepVar(&branchOn)
+	KeepVar(&branchOff)
 	// Other CPUs' are set later.
-	Keep(unsafe.Pointer(&c.tablesLocked), unsafe.Sizeof(c.tablesLocked))
+	KeepVar(&c.tablesLocked)
 }
 
 // Keep adds what the CPU's own code needs of its record. Call it once the CPU has started. Early
 // context.
 func (c *CPU) Keep() {
-	Keep(unsafe.Pointer(&c.self), unsafe.Sizeof(c.self))
+	KeepVar(&c.self)
 	if c.syscallTop != 0 {
 		Keep(unsafe.Pointer(&c.syscallTop), 2*unsafe.Sizeof(c.syscallTop)) // and its guard
 	}
@@ -97,7 +100,7 @@ func SaveKept(room uintptr, giveUp func()) {
 	c := ThisCPU()
 	t := c.tables()
 	cr0 := c.openTables()
-	t.giveUp = **(**uintptr)(unsafe.Pointer(&giveUp))
+	t.giveUp = EntryOf(giveUp)
 	t.kept, t.numKept = room, uintptr(numKept)
 	c.closeTables(cr0)
 }

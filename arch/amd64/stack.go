@@ -14,7 +14,7 @@ const VectorCall = 256
 // kernel context.
 func OnStack(lo, top uintptr, f func(arg uintptr), arg uintptr) {
 	old := SetStackGuard(lo)
-	onStack(top, **(**uintptr)(unsafe.Pointer(&f)), arg)
+	onStack(top, EntryOf(f), arg)
 	RestoreStackGuard(old)
 }
 
@@ -32,6 +32,13 @@ func FrameRecord(fp uintptr) (saved, ra uintptr) {
 	p := (*[2]uintptr)(Pointer(fp))
 	return p[0], p[1]
 }
+
+// EntryOf returns the address of the code of f, a top-level function. Any context.
+func EntryOf[F any](f F) uintptr { return **(**uintptr)(unsafe.Pointer(&f)) }
+
+// FuncAt returns the function, of type F, whose code's address is at code: a func value is a pointer
+// to a word that holds the address. Any context.
+func FuncAt[F any](code *uintptr) F { return *(*F)(unsafe.Pointer(&code)) }
 
 // Pointer converts a machine address to a pointer. Such memory is no part of Go's heap; nothing
 // moves or frees it. Any context.

@@ -43,7 +43,7 @@ var (
 // call's result goes into f.AX; the thread loses f.CX and f.R11, as the instruction demands. The
 // function must be a top-level one. Early context.
 func SetSyscallHandler(f func(*TrapFrame, *CPU), lo, top uintptr) {
-	syscallHandler = **(**uintptr)(unsafe.Pointer(&f))
+	syscallHandler = EntryOf(f)
 	c := ThisCPU()
 	c.syscallTop, c.syscallGuard = top, lo+StackGuard
 	entry, _, _ := entryCode()
@@ -77,7 +77,7 @@ func BeginKernelStack(f func()) {
 	c := ThisCPU()
 	c.leaveInterrupt()
 	SetStackGuard(c.syscallGuard - StackGuard)
-	beginStack(c.syscallTop, uintptr(unsafe.Pointer(LastCall())), **(**uintptr)(unsafe.Pointer(&f)))
+	beginStack(c.syscallTop, uintptr(unsafe.Pointer(LastCall())), EntryOf(f))
 }
 
 func beginStack(last, top, f uintptr)

@@ -129,7 +129,7 @@ var nmiOff, nmiDropped uint32
 func SetTrapHandler(f func(*TrapFrame)) {
 	c := ThisCPU()
 	cr0 := c.openTables()
-	c.tables().handler = **(**uintptr)(unsafe.Pointer(&f))
+	c.tables().handler = EntryOf(f)
 	c.closeTables(cr0)
 }
 

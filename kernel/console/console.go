@@ -23,11 +23,11 @@ func Init() { com1.Init() }
 // Keep stores a second copy of where the text goes (arch.Keep). Early context.
 func Keep() {
 	com1.Keep()
-	arch.Keep(unsafe.Pointer(&speech), unsafe.Sizeof(speech))
-	arch.Keep(unsafe.Pointer(&onScreen), unsafe.Sizeof(onScreen))
-	arch.Keep(unsafe.Pointer(&tap), unsafe.Sizeof(tap))
-	arch.Keep(unsafe.Pointer(&portFlush), unsafe.Sizeof(portFlush))
-	arch.Keep(unsafe.Pointer(&portSend), unsafe.Sizeof(portSend))
+	arch.KeepVar(&speech)
+	arch.KeepVar(&onScreen)
+	arch.KeepVar(&tap)
+	arch.KeepVar(&portFlush)
+	arch.KeepVar(&portSend)
 }
 
 // Present reports whether a UART answers.
@@ -42,7 +42,7 @@ func Use(serial bool, show func(b byte)) {
 		speech = mute
 	}
 	if show != nil {
-		onScreen = **(**uintptr)(unsafe.Pointer(&show))
+		onScreen = arch.EntryOf(show)
 	}
 }
 
@@ -65,8 +65,7 @@ func Byte(b byte) {
 //go:noinline
 func shown(b byte) {
 	if onScreen != 0 {
-		p := &onScreen
-		(*(*func(byte))(unsafe.Pointer(&p)))(b)
+		arch.FuncAt[func(byte)](&onScreen)(b)
 	}
 }
 
@@ -158,13 +157,12 @@ var tap uintptr
 // (tools/symbol/stacks/kernel.txt).
 //
 //go:noinline
-func Tap(f func(b byte)) { tap = **(**uintptr)(unsafe.Pointer(&f)) }
+func Tap(f func(b byte)) { tap = arch.EntryOf(f) }
 
 // tapped gives a byte to the tap.
 func tapped(b byte) {
 	if tap != 0 {
-		p := &tap
-		(*(*func(byte))(unsafe.Pointer(&p)))(b)
+		arch.FuncAt[func(byte)](&tap)(b)
 	}
 }
 

@@ -3,6 +3,7 @@ package console
 import (
 	"unsafe"
 
+	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -48,9 +49,9 @@ var (
 //
 //go:noinline
 func UsePort(send func(p []byte) int, flush func(), receive func() (byte, bool)) {
-	portReceive = **(**uintptr)(unsafe.Pointer(&receive))
-	portFlush = **(**uintptr)(unsafe.Pointer(&flush))
-	portSend = **(**uintptr)(unsafe.Pointer(&send))
+	portReceive = arch.EntryOf(receive)
+	portFlush = arch.EntryOf(flush)
+	portSend = arch.EntryOf(send)
 }
 
 // TellInput tells the host whether input through the port is received, if there is a port. random
@@ -146,22 +147,19 @@ func portText(p []byte) {
 //
 //go:noinline
 func sendPort(p []byte) int {
-	f := &portSend
-	return (*(*func([]byte) int)(unsafe.Pointer(&f)))(p)
+	return arch.FuncAt[func([]byte) int](&portSend)(p)
 }
 
 // flushPort calls the port's flush function.
 //
 //go:noinline
 func flushPort() {
-	f := &portFlush
-	(*(*func())(unsafe.Pointer(&f)))()
+	arch.FuncAt[func()](&portFlush)()
 }
 
 // receivePort calls the port's receive function.
 //
 //go:noinline
 func receivePort() (b byte, ok bool) {
-	f := &portReceive
-	return (*(*func() (byte, bool))(unsafe.Pointer(&f)))()
+	return arch.FuncAt[func() (byte, bool)](&portReceive)()
 }

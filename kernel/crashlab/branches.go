@@ -1,8 +1,6 @@
 package main
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/fault"
 )
@@ -15,9 +13,9 @@ var branchRoom [arch.FakeBranchMSRs]arch.FakeMSR
 // fakeBranches makes the CPU look as if it had recorded three branches: into the functions of the
 // kind nil-write, and back.
 func fakeBranches() {
-	fakeBranch[0] = arch.Branch{From: entryOf(lab), To: entryOf(nilWriteA), Cycles: 12}
-	fakeBranch[1] = arch.Branch{From: entryOf(nilWriteA), To: entryOf(nilWriteB), Missed: true}
-	fakeBranch[2] = arch.Branch{From: entryOf(nilWriteB), To: entryOf(lab)}
+	fakeBranch[0] = arch.Branch{From: arch.EntryOf(lab), To: arch.EntryOf(nilWriteA), Cycles: 12}
+	fakeBranch[1] = arch.Branch{From: arch.EntryOf(nilWriteA), To: arch.EntryOf(nilWriteB), Missed: true}
+	fakeBranch[2] = arch.Branch{From: arch.EntryOf(nilWriteB), To: arch.EntryOf(lab)}
 	arch.FakeBranches(&branchRoom, fakeBranch[:])
 	arch.StartBranches()
 	if _, ok := arch.LoadUser64(0); ok || arch.BranchesHeld() {
@@ -27,6 +25,3 @@ func fakeBranches() {
 
 // fakeBranch are these branches. Crash lab only.
 var fakeBranch [3]arch.Branch
-
-// entryOf returns the address of a function's code.
-func entryOf(f func()) uintptr { return **(**uintptr)(unsafe.Pointer(&f)) }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/fault"
@@ -32,7 +30,7 @@ func runOnCPU(run func()) {
 		console.String("crash=cpu.* needs a machine with several CPUs (zf run -smp N)\n")
 		fault.Exit(2)
 	}
-	dying = codeOf(run)
+	dying = arch.EntryOf(run)
 	_, ok := option.Word("crash.others")
 	for n := uint32(1); n < last && ok; n++ {
 		smp.Begin(n, doOther)
@@ -52,8 +50,7 @@ var dying uintptr
 //go:noinline
 func dieLater() {
 	waste(0)
-	p := &dying
-	(*(*func())(unsafe.Pointer(&p)))()
+	arch.FuncAt[func()](&dying)()
 	sink++
 }
 

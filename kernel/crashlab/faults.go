@@ -137,7 +137,7 @@ func protectionC(a uintptr) { arch.Pause(); sink = *(*uint64)(arch.Pointer(a)) }
 func readOnlyA() { readOnlyB(); sink++ }
 
 //go:noinline
-func readOnlyB() { readOnlyC(codeOf(readOnlyA)); sink++ }
+func readOnlyB() { readOnlyC(arch.EntryOf(readOnlyA)); sink++ }
 
 //go:noinline
 func readOnlyC(a uintptr) { arch.Pause(); *(*byte)(arch.Pointer(a)) = 0xc3 }
@@ -190,9 +190,6 @@ func tripleB() { tripleC(); sink++ }
 
 //go:noinline
 func tripleC() { arch.ResetCPU(); sink++ }
-
-// codeOf returns the address of a top-level function's code.
-func codeOf(f func()) uintptr { return **(**uintptr)(unsafe.Pointer(&f)) }
 
 // Written in assembly (faults_amd64.s).
 

@@ -61,7 +61,7 @@ func (m *image) value() uintptr {
 }
 
 // function rolls a return address in functions for which no walk has a rule.
-func (m *image) function() uintptr { return codeOf(randomA) + 1 + uintptr(m.dice.n(400)) }
+func (m *image) function() uintptr { return arch.EntryOf(randomA) + 1 + uintptr(m.dice.n(400)) }
 
 func (m *image) add(kind tracer.Kind, addr uintptr) int {
 	i := certain.n

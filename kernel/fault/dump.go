@@ -1,8 +1,6 @@
 package fault
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
@@ -20,7 +18,7 @@ var dumpEntry uintptr
 // stack that traces are written on. Early context. Not inlined, like [OnInterrupt].
 //
 //go:noinline
-func OnDump(f func()) { dumpEntry = **(**uintptr)(unsafe.Pointer(&f)) }
+func OnDump(f func()) { dumpEntry = arch.EntryOf(f) }
 
 // Panic path only.
 var (
@@ -41,8 +39,7 @@ func sendDump() {
 // callDump runs sendDump on the stack of its stage.
 func callDump() {
 	runHook(StageDumping)
-	p := &dumpEntry
-	(*(*func())(unsafe.Pointer(&p)))()
+	arch.FuncAt[func()](&dumpEntry)()
 }
 
 // DescribeCPU fills in what CPU c.Number was doing when the machine died. Panic path.

@@ -1,8 +1,6 @@
 package fault
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
@@ -14,21 +12,21 @@ import (
 
 // Keep stores a second copy of what this package sets once at boot (arch.Keep). Early context.
 func Keep() {
-	arch.Keep(unsafe.Pointer(&stackDump), unsafe.Sizeof(stackDump))
-	arch.Keep(unsafe.Pointer(&stackDumpSet), unsafe.Sizeof(stackDumpSet))
-	arch.Keep(unsafe.Pointer(&codesAt), unsafe.Sizeof(codesAt))
-	arch.Keep(unsafe.Pointer(&argsRoom), unsafe.Sizeof(argsRoom))
-	arch.Keep(unsafe.Pointer(&writer.Put), unsafe.Sizeof(writer.Put))
-	arch.Keep(unsafe.Pointer(&panicHook), unsafe.Sizeof(panicHook))
-	arch.Keep(unsafe.Pointer(&afterTrace), unsafe.Sizeof(afterTrace))
-	arch.Keep(unsafe.Pointer(&dumpEntry), unsafe.Sizeof(dumpEntry))
-	arch.Keep(unsafe.Pointer(&monitorEntry), unsafe.Sizeof(monitorEntry))
-	arch.Keep(unsafe.Pointer(&patience), unsafe.Sizeof(patience))
-	arch.Keep(unsafe.Pointer(&alarm), unsafe.Sizeof(alarm))
-	arch.Keep(unsafe.Pointer(&boundsFormats), unsafe.Sizeof(boundsFormats))
-	arch.Keep(unsafe.Pointer(&negativeFormats), unsafe.Sizeof(negativeFormats))
-	arch.Keep(unsafe.Pointer(&boundsNames), unsafe.Sizeof(boundsNames))
-	arch.Keep(unsafe.Pointer(&signalNames), unsafe.Sizeof(signalNames))
+	arch.KeepVar(&stackDump)
+	arch.KeepVar(&stackDumpSet)
+	arch.KeepVar(&codesAt)
+	arch.KeepVar(&argsRoom)
+	arch.KeepVar(&writer.Put)
+	arch.KeepVar(&panicHook)
+	arch.KeepVar(&afterTrace)
+	arch.KeepVar(&dumpEntry)
+	arch.KeepVar(&monitorEntry)
+	arch.KeepVar(&patience)
+	arch.KeepVar(&alarm)
+	arch.KeepVar(&boundsFormats)
+	arch.KeepVar(&negativeFormats)
+	arch.KeepVar(&boundsNames)
+	arch.KeepVar(&signalNames)
 }
 
 // overwritten is the number of words that were restored and not reported yet, and overwrittenAt the

@@ -1,8 +1,6 @@
 package fault
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/tracer"
@@ -27,14 +25,13 @@ func StepTraces(filter func(pc uintptr) bool) {
 		return
 	}
 	holdWatches(percpu.This())
-	steps = **(**uintptr)(unsafe.Pointer(&filter))
+	steps = arch.EntryOf(filter)
 	arch.SingleStep(true)
 }
 
 // step handles the debug exception.
 func step(f *arch.TrapFrame) {
-	p := &steps
-	if (*(*func(uintptr) bool)(unsafe.Pointer(&p)))(f.PC) {
+	if arch.FuncAt[func(uintptr) bool](&steps)(f.PC) {
 		stepped(f.PC, f.SP, f.FP)
 		traceAndResume(tracer.KindTrace, f, "step")
 	}

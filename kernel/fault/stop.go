@@ -1,8 +1,6 @@
 package fault
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/linux"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
@@ -24,13 +22,12 @@ var (
 // Not inlined, like [OnInterrupt].
 //
 //go:noinline
-func OnStop(f func(why StopReason)) { monitorEntry = **(**uintptr)(unsafe.Pointer(&f)) }
+func OnStop(f func(why StopReason)) { monitorEntry = arch.EntryOf(f) }
 
 func callMonitor(why StopReason) {
 	if monitorEntry != 0 {
 		stopAlarm()
-		p := &monitorEntry
-		(*(*func(StopReason))(unsafe.Pointer(&p)))(why)
+		arch.FuncAt[func(StopReason)](&monitorEntry)(why)
 		startAlarm()
 	}
 }

@@ -1,8 +1,6 @@
 package fault
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/image"
@@ -44,8 +42,7 @@ var panicHook uintptr
 
 func runHook(s Stage) {
 	if panicHook != 0 {
-		p := &panicHook
-		(*(*func(Stage))(unsafe.Pointer(&p)))(s)
+		arch.FuncAt[func(Stage)](&panicHook)(s)
 	}
 }
 
@@ -55,7 +52,7 @@ func runHook(s Stage) {
 // inlined, like [OnInterrupt].
 //
 //go:noinline
-func OnPanic(f func(s Stage)) { panicHook = **(**uintptr)(unsafe.Pointer(&f)) }
+func OnPanic(f func(s Stage)) { panicHook = arch.EntryOf(f) }
 
 // SetForm reads the option trace=text|markup|compact.
 func SetForm() {

@@ -1,8 +1,6 @@
 package fault
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/linux"
@@ -247,7 +245,7 @@ var handlers [256]uintptr
 // runs on that stack.
 //
 //go:noinline
-func OnInterrupt(vector uint8, f func()) { handlers[vector] = **(**uintptr)(unsafe.Pointer(&f)) }
+func OnInterrupt(vector uint8, f func()) { handlers[vector] = arch.EntryOf(f) }
 
 // RaiseInterrupt sends the CPU an interrupt and lets it in. It panics if that is not possible. Any
 // context.
@@ -276,8 +274,7 @@ func interrupt(f *arch.TrapFrame) {
 	}
 	percpu.This().Note(percpu.EventInterrupt, uint32(number), f.PC, 0)
 	if h := handlers[number]; h != 0 {
-		p := &h // a func value is a pointer to a word that holds the code's address
-		(*(*func())(unsafe.Pointer(&p)))()
+		arch.FuncAt[func()](&h)()
 	}
 	arch.EndOfInterrupt(number)
 }

@@ -1,8 +1,6 @@
 package goinfo
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/arch"
 )
 
@@ -146,7 +144,7 @@ var items = [numItems]string{
 var table = [tableHead + numItems]uint64{tableMagic, tableVersion}
 
 // Keep stores a second copy of the table (arch.Keep). Early context.
-func Keep() { arch.Keep(unsafe.Pointer(&table), unsafe.Sizeof(table)) }
+func Keep() { arch.KeepVar(&table) }
 
 // Known reports whether goroutines can be read: whether the table was filled, and has what [NumG],
 // [GAt] and [ReadG] need. If it is false, the image was built without DWARF (-ldflags=-w or -s), or

@@ -96,13 +96,13 @@ func findBuildID(p, end uintptr) {
 
 // Keep stores a second copy of what is known of the image (arch.Keep). Early context.
 func Keep() {
-	arch.Keep(unsafe.Pointer(&Segments), unsafe.Sizeof(Segments))
-	arch.Keep(unsafe.Pointer(&NumSegments), unsafe.Sizeof(NumSegments))
-	arch.Keep(unsafe.Pointer(&End), unsafe.Sizeof(End))
-	arch.Keep(unsafe.Pointer(&TextLo), unsafe.Sizeof(TextLo))
-	arch.Keep(unsafe.Pointer(&TextHi), unsafe.Sizeof(TextHi))
-	arch.Keep(unsafe.Pointer(&buildIDBytes), unsafe.Sizeof(buildIDBytes))
-	arch.Keep(unsafe.Pointer(&buildIDLen), unsafe.Sizeof(buildIDLen))
+	arch.KeepVar(&Segments)
+	arch.KeepVar(&NumSegments)
+	arch.KeepVar(&End)
+	arch.KeepVar(&TextLo)
+	arch.KeepVar(&TextHi)
+	arch.KeepVar(&buildIDBytes)
+	arch.KeepVar(&buildIDLen)
 }
 
 // BuildID returns the bytes of the image's GNU build ID, none if it has none. Any context.

@@ -1,8 +1,6 @@
 package linux
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
@@ -153,23 +151,21 @@ var exitHook, killHook uintptr
 // OnExit sets the function that ends the machine when the program ends with a status. It gets the
 // frame of exit_group and does not return.
 func OnExit(f func(f *arch.TrapFrame, status int)) {
-	exitHook = **(**uintptr)(unsafe.Pointer(&f))
+	exitHook = arch.EntryOf(f)
 }
 
 // OnKill sets the function that ends the machine when a signal ends the program. It gets the thread
 // that took the signal, with its registers saved, and does not return.
 func OnKill(f func(t *thread.Thread, signal int)) {
-	killHook = **(**uintptr)(unsafe.Pointer(&f))
+	killHook = arch.EntryOf(f)
 }
 
 func exit(f *arch.TrapFrame, status int) {
-	p := &exitHook
-	(*(*func(*arch.TrapFrame, int))(unsafe.Pointer(&p)))(f, status)
+	arch.FuncAt[func(*arch.TrapFrame, int)](&exitHook)(f, status)
 }
 
 func kill(t *thread.Thread, signal int) {
-	p := &killHook
-	(*(*func(*thread.Thread, int))(unsafe.Pointer(&p)))(t, signal)
+	arch.FuncAt[func(*thread.Thread, int)](&killHook)(t, signal)
 }
 
 // Start sets up the first process's descriptors, and the delivery of signals.

@@ -1,8 +1,6 @@
 package linux
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/observe/handle"
 )
@@ -24,8 +22,7 @@ func noSuchCall(c *call, n uintptr) int64 {
 		noProgram.say()
 	}
 	if n >= OwnCalls && ownCalls != 0 {
-		p := &ownCalls
-		return (*(*func(uintptr) int64)(unsafe.Pointer(&p)))(n)
+		return arch.FuncAt[func(uintptr) int64](&ownCalls)(n)
 	}
 	if n < maxCall {
 		unknown[n]++
@@ -49,7 +46,7 @@ var ownCalls, onPanic uintptr // set once at boot
 // OnPanic sets the function that handles PanicCall, in kernel context, and does not return. It must
 // be a top-level function. Early context.
 func OnPanic(f func(frame *arch.TrapFrame, reason []byte)) {
-	onPanic = **(**uintptr)(unsafe.Pointer(&f))
+	onPanic = arch.EntryOf(f)
 }
 
 func (c *call) panic() int64 {
@@ -57,8 +54,7 @@ func (c *call) panic() int64 {
 	if !copyIn(blockAddr(), c.pointer(0), n) {
 		n = 0
 	}
-	p := &onPanic
-	(*(*func(*arch.TrapFrame, []byte))(unsafe.Pointer(&p)))(c.f, block[:n])
+	arch.FuncAt[func(*arch.TrapFrame, []byte)](&onPanic)(c.f, block[:n])
 	return 0
 }
 
@@ -77,7 +73,7 @@ func (c *call) resource() int64 {
 //
 //go:noinline
 func OnUnknown(f func(number uintptr) (result int64)) {
-	ownCalls = **(**uintptr)(unsafe.Pointer(&f))
+	ownCalls = arch.EntryOf(f)
 }
 
 // Unknown returns how often system call n was made without an answer; the last number stands for

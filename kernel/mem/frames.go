@@ -93,14 +93,13 @@ var onFrame uintptr
 
 // OnFrame sets a function that is called for each frame that [Frame] returns, and before
 // [FreeFrame] frees it. It must be a top-level function. Early context.
-func OnFrame(f func(frame uintptr, taken bool)) { onFrame = **(**uintptr)(unsafe.Pointer(&f)) }
+func OnFrame(f func(frame uintptr, taken bool)) { onFrame = arch.EntryOf(f) }
 
 // Not inlined, so that the call is in one place (tools/symbol/stacks/kernel.txt).
 //
 //go:noinline
 func callOnFrame(frame uintptr, taken bool) {
-	p := &onFrame
-	(*(*func(uintptr, bool))(unsafe.Pointer(&p)))(frame, taken)
+	arch.FuncAt[func(uintptr, bool)](&onFrame)(frame, taken)
 }
 
 // FreeFrame frees a frame that Frame has returned. Early and kernel context.

@@ -2,7 +2,7 @@
 
 package mem
 
-import "unsafe"
+import "github.com/zeroframe/zeroframe/arch"
 
 // onAccess is the address of a function, 0 before it is set. Set once at boot.
 var onAccess uintptr
@@ -10,11 +10,10 @@ var onAccess uintptr
 // OnAccess sets a function that is called at each access to data under the kernel lock:
 // percpu.AssertLocked, which cannot be imported because the chain of imports would become too long.
 // It must be a top-level function. Early context.
-func OnAccess(f func()) { onAccess = **(**uintptr)(unsafe.Pointer(&f)) }
+func OnAccess(f func()) { onAccess = arch.EntryOf(f) }
 
 func assertLocked() {
 	if onAccess != 0 {
-		p := &onAccess
-		(*(*func())(unsafe.Pointer(&p)))()
+		arch.FuncAt[func()](&onAccess)()
 	}
 }

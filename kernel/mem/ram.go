@@ -1,8 +1,6 @@
 package mem
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/boot"
 )
@@ -53,8 +51,8 @@ func keepRegion(lo, hi uint64, regions []boot.Region, done int) {
 
 // KeepDumped stores a second copy of where there is RAM (arch.Keep). Early context.
 func KeepDumped() {
-	arch.Keep(unsafe.Pointer(&ram), unsafe.Sizeof(ram))
-	arch.Keep(unsafe.Pointer(&numRAM), unsafe.Sizeof(numRAM))
+	arch.KeepVar(&ram)
+	arch.KeepVar(&numRAM)
 }
 
 // RAM returns range i of RAM, lo <= address < hi; ok is false after the last. Any context.

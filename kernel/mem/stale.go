@@ -1,8 +1,6 @@
 package mem
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/arch"
 )
 
@@ -19,15 +17,14 @@ var numCPUs uint32
 // OnStale sets a function that makes the other CPUs drop their cached entries for the pages of lo
 // <= address < hi. From then on there are n CPUs. It must be a top-level function. Early context.
 func OnStale(f func(lo, hi uintptr), n uint32) {
-	flushOthers, numCPUs = **(**uintptr)(unsafe.Pointer(&f)), n
+	flushOthers, numCPUs = arch.EntryOf(f), n
 }
 
 // Not inlined, so that the call is in one place (tools/symbol/stacks/kernel.txt).
 //
 //go:noinline
 func callFlushOthers(lo, hi uintptr) {
-	p := &flushOthers
-	(*(*func(lo, hi uintptr))(unsafe.Pointer(&p)))(lo, hi)
+	arch.FuncAt[func(lo, hi uintptr)](&flushOthers)(lo, hi)
 }
 
 // staleLo and staleHi bound the pages that other CPUs must still drop; staleHi is 0 if there are

@@ -1,8 +1,6 @@
 package mem
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/boot"
 )
@@ -108,9 +106,9 @@ func UseTables() {
 
 // KeepRoot stores a second copy of where the page tables begin (arch.Keep). Early context.
 func KeepRoot() {
-	arch.Keep(unsafe.Pointer(&root), unsafe.Sizeof(root))
-	arch.Keep(unsafe.Pointer(&noExec), unsafe.Sizeof(noExec))
-	arch.Keep(unsafe.Pointer(&spaceLo), unsafe.Sizeof(spaceLo))
+	arch.KeepVar(&root)
+	arch.KeepVar(&noExec)
+	arch.KeepVar(&spaceLo)
 }
 
 // tablesRoom returns the RAM after the image, which ends at next, in which tables can lie: up to

@@ -105,14 +105,14 @@ func Keep() {
 	if !parts.Dump {
 		return
 	}
-	arch.Keep(unsafe.Pointer(&chosen), unsafe.Sizeof(chosen))
-	arch.Keep(unsafe.Pointer(&rate), unsafe.Sizeof(rate))
-	arch.Keep(unsafe.Pointer(&patient), unsafe.Sizeof(patient))
-	arch.Keep(unsafe.Pointer(&limit), unsafe.Sizeof(limit))
-	arch.Keep(unsafe.Pointer(&by), unsafe.Sizeof(by))
-	arch.Keep(unsafe.Pointer(&number), unsafe.Sizeof(number))
-	arch.Keep(unsafe.Pointer(&notes), unsafe.Sizeof(notes))
-	arch.Keep(unsafe.Pointer(&roomAt), unsafe.Sizeof(roomAt))
+	arch.KeepVar(&chosen)
+	arch.KeepVar(&rate)
+	arch.KeepVar(&patient)
+	arch.KeepVar(&limit)
+	arch.KeepVar(&by)
+	arch.KeepVar(&number)
+	arch.KeepVar(&notes)
+	arch.KeepVar(&roomAt)
 	keepKey()
 	keepArea()
 	mem.KeepDumped()

@@ -83,9 +83,9 @@ func save(lo, hi, size uintptr) uintptr {
 
 // keepArea stores a second copy of where the area is (arch.Keep).
 func keepArea() {
-	arch.Keep(unsafe.Pointer(&area), unsafe.Sizeof(area))
-	arch.Keep(unsafe.Pointer(&areaSize), unsafe.Sizeof(areaSize))
-	arch.Keep(unsafe.Pointer(&numSaves), unsafe.Sizeof(numSaves))
+	arch.KeepVar(&area)
+	arch.KeepVar(&areaSize)
+	arch.KeepVar(&numSaves)
 }
 
 // keepInRAM leaves everything in RAM.

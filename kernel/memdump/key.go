@@ -1,8 +1,6 @@
 package memdump
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/dev/entropy"
 	"github.com/zeroframe/zeroframe/kernel/option"
@@ -50,9 +48,9 @@ func readKey() (wrong string) {
 
 // keepKey stores a second copy of the keys (arch.Keep).
 func keepKey() {
-	arch.Keep(unsafe.Pointer(&sealed), unsafe.Sizeof(sealed))
-	arch.Keep(unsafe.Pointer(&receiver), unsafe.Sizeof(receiver))
-	arch.Keep(unsafe.Pointer(&private), unsafe.Sizeof(private))
+	arch.KeepVar(&sealed)
+	arch.KeepVar(&receiver)
+	arch.KeepVar(&private)
 }
 
 // beginSession derives the keys, and reports whether the receiver's key is valid.

@@ -294,14 +294,13 @@ var onLongWait uintptr
 // function. Early context.
 //
 //go:noinline
-func OnLongWait(f func(*Record)) { onLongWait = **(**uintptr)(unsafe.Pointer(&f)) }
+func OnLongWait(f func(*Record)) { onLongWait = arch.EntryOf(f) }
 
 // Not inlined, so that the call is in one place (tools/symbol/stacks/kernel.txt).
 //
 //go:noinline
 func callOnLongWait(r *Record) {
-	p := &onLongWait
-	(*(*func(*Record))(unsafe.Pointer(&p)))(r)
+	arch.FuncAt[func(*Record)](&onLongWait)(r)
 }
 
 // Load reads a word that another CPU may write. Any context.

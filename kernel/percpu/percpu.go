@@ -146,11 +146,11 @@ func Keep() {
 	for n := range Count() {
 		r := At(n)
 		r.CPU.Keep()
-		arch.Keep(unsafe.Pointer(&r.Number), unsafe.Sizeof(r.Number))
-		arch.Keep(unsafe.Pointer(&r.ID), unsafe.Sizeof(r.ID))
+		arch.KeepVar(&r.Number)
+		arch.KeepVar(&r.ID)
 	}
-	arch.Keep(unsafe.Pointer(&records), unsafe.Sizeof(records))
-	arch.Keep(unsafe.Pointer(&numRecords), unsafe.Sizeof(numRecords))
+	arch.KeepVar(&records)
+	arch.KeepVar(&numRecords)
 }
 
 // Now returns the state, which another CPU may have changed. Early and kernel context.

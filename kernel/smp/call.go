@@ -46,7 +46,7 @@ func Answer(r *percpu.Record) {
 // call calls the function whose address is at p.
 //
 //go:noinline
-func call(p *uintptr) { (*(*func())(unsafe.Pointer(&p)))() }
+func call(p *uintptr) { arch.FuncAt[func()](p)() }
 
 // Begin makes a CPU other than the first call f, a top-level function, with interrupts off. f runs
 // in kernel context, on that CPU's boot stack. Begin waits for the end of the previous call. Not
@@ -56,7 +56,7 @@ func call(p *uintptr) { (*(*func())(unsafe.Pointer(&p)))() }
 func Begin(number uint32, f func()) {
 	Wait(number)
 	r := percpu.At(number)
-	r.Call = **(**uintptr)(unsafe.Pointer(&f))
+	r.Call = arch.EntryOf(f)
 	arch.InterruptCPU(r.ID, arch.InterruptWake)
 }
 

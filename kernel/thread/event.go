@@ -1,6 +1,6 @@
 package thread
 
-import "unsafe"
+import "github.com/zeroframe/zeroframe/arch"
 
 // Event is what happens to a thread.
 type Event uint8
@@ -20,13 +20,12 @@ var onEvent uintptr
 // clock, or ^0. The thread that ends a wait is the current one then; in the timer's interrupt there
 // may be none. f must be a top-level function. Early context.
 func OnEvent(f func(e Event, t *Thread, deadline uint64)) {
-	onEvent = **(**uintptr)(unsafe.Pointer(&f))
+	onEvent = arch.EntryOf(f)
 }
 
 // Not inlined, so that the call is in one place (tools/symbol/stacks/kernel.txt).
 //
 //go:noinline
 func callOnEvent(e Event, t *Thread, deadline uint64) {
-	p := &onEvent
-	(*(*func(Event, *Thread, uint64))(unsafe.Pointer(&p)))(e, t, deadline)
+	arch.FuncAt[func(Event, *Thread, uint64)](&onEvent)(e, t, deadline)
 }

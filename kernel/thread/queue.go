@@ -1,8 +1,6 @@
 package thread
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
@@ -28,11 +26,11 @@ var (
 
 // OnResume sets a function that is called for each saved thread that is about to go on; it delivers
 // signals. It must be a top-level function.
-func OnResume(f func(*Thread)) { onResume = **(**uintptr)(unsafe.Pointer(&f)) }
+func OnResume(f func(*Thread)) { onResume = arch.EntryOf(f) }
 
 // OnTick sets a function that is called with the time in each timer interrupt, and whenever the
 // timer is set; it returns when it wants to be called next, or ^0.
-func OnTick(f func(now uint64) uint64) { onTick = **(**uintptr)(unsafe.Pointer(&f)) }
+func OnTick(f func(now uint64) uint64) { onTick = arch.EntryOf(f) }
 
 // Enqueue makes a thread ready, at the end of the queue.
 func Enqueue(t *Thread) {
@@ -184,8 +182,7 @@ func GiveWay(t *Thread) {
 // Resume goes on with the running thread, which must have been saved. It does not return.
 func Resume(t *Thread) {
 	if onResume != 0 {
-		p := &onResume
-		(*(*func(*Thread))(unsafe.Pointer(&p)))(t)
+		arch.FuncAt[func(*Thread)](&onResume)(t)
 	}
 	fpu := uintptr(0)
 	if t.Full {

@@ -1,8 +1,7 @@
 package thread
 
 import (
-	"unsafe"
-
+	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
@@ -94,8 +93,7 @@ func callTick(now uint64) (next uint64) {
 	if onTick == 0 {
 		return never
 	}
-	p := &onTick
-	return (*(*func(uint64) uint64)(unsafe.Pointer(&p)))(now)
+	return arch.FuncAt[func(uint64) uint64](&onTick)(now)
 }
 
 // Tick handles the timer's interrupt, and one by which another CPU makes this one look for changes.

@@ -142,12 +142,12 @@ func begin(memory, more uintptr, size, in, controls uint16) {
 
 // Keep stores a second copy of what Flush and Receive need (arch.Keep).
 func Keep() {
-	arch.Keep(unsafe.Pointer(&device), unsafe.Sizeof(device))
-	arch.Keep(unsafe.Pointer(&queue), unsafe.Sizeof(queue))
-	arch.Keep(unsafe.Pointer(&used), unsafe.Sizeof(used))
-	arch.Keep(unsafe.Pointer(&incoming), unsafe.Sizeof(incoming))
-	arch.Keep(unsafe.Pointer(&inbox), unsafe.Sizeof(inbox))
-	arch.Keep(unsafe.Pointer(&empty), unsafe.Sizeof(empty))
+	arch.KeepVar(&device)
+	arch.KeepVar(&queue)
+	arch.KeepVar(&used)
+	arch.KeepVar(&incoming)
+	arch.KeepVar(&inbox)
+	arch.KeepVar(&empty)
 }
 
 // Send hands bytes over, and returns how many of them the device will take: all, unless it stands

@@ -43,7 +43,7 @@ var specials int // set once at boot
 func Setup(base, size uintptr, c *Code,
 	walker func(f *arch.TrapFrame, number int) (id uint32, ok bool)) bool {
 	code = *c
-	walk = **(**uintptr)(unsafe.Pointer(&walker))
+	walk = arch.EntryOf(walker)
 	return the.Init(base, size, c.TextLo, c.TextHi)
 }
 
@@ -88,8 +88,7 @@ func Program(f *arch.TrapFrame, number int) (id uint32, ok bool) {
 	}
 	if end == 0 {
 		slow++
-		at := &walk
-		return (*(*func(*arch.TrapFrame, int) (uint32, bool))(unsafe.Pointer(&at)))(f, number)
+		return arch.FuncAt[func(*arch.TrapFrame, int) (uint32, bool)](&walk)(f, number)
 	}
 	return the.Finish(p, end)
 }
