@@ -28,8 +28,8 @@ func (w *Why) bound(start, to uint64, decode func(pc uint64) x86asm.Inst) bool {
 			return false
 		case in.Op == x86asm.CALL:
 			callee := ""
-			if c := w.file.Lookup(target, false); direct && len(c) > 0 {
-				callee = c[len(c)-1].Function
+			if direct {
+				callee = w.function(target, false)
 			}
 			switch {
 			case callee == fnPanic:

@@ -3,6 +3,7 @@ package why
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/arch/x86/x86asm"
@@ -30,11 +31,7 @@ func (w *Why) decider(path []entry, h *Hop, outer int) (compare, jump int, ok, m
 		}
 		name := calls[len(calls)-1].Function
 		_, mine := w.ownCall(calls)
-		carries := false
-		for _, c := range carriers {
-			carries = carries || strings.HasPrefix(name, c)
-		}
-		if !carries {
+		if !slices.ContainsFunc(carriers, func(c string) bool { return strings.HasPrefix(name, c) }) {
 			for at := k; ; at = jump {
 				if compare, jump, ok = w.jumpBefore(path, at, k); !ok {
 					break
@@ -246,8 +243,7 @@ func (w *Why) unequal(path []entry, compare int) (at int, from []place, ok bool)
 	a, b := w.at.bytes(p, n), w.at.bytes(q, n)
 	for k := range min(len(a), len(b)) {
 		if a[k] != b[k] {
-			return i, []place{{kind: inMemory, addr: p + uint64(k), size: 1},
-				{kind: inMemory, addr: q + uint64(k), size: 1}}, true
+			return i, []place{bytesAt(p+uint64(k), 1), bytesAt(q+uint64(k), 1)}, true
 		}
 	}
 	return 0, nil, false

@@ -37,7 +37,7 @@ func (w *Why) copyTarget(e *entry) place {
 	if e.pc == w.memclr {
 		n = e.gpr[rbx]
 	}
-	return place{kind: inMemory, addr: e.gpr[rax], size: n}
+	return bytesAt(e.gpr[rax], n)
 }
 
 // unit is the def of a place by a call of memmove or memclr, when path[i] is its first instruction.
@@ -52,10 +52,9 @@ func (w *Why) unit(path []entry, i int, p place) (d def, ok bool) {
 		return d, false
 	}
 	d = def{index: i, effect: effect{to: to, how: constant},
-		rest: place{kind: inMemory, addr: lo, size: hi - lo}}
+		rest: bytesAt(lo, hi-lo)}
 	if e.pc == w.memmove {
-		d.effect.how, d.source = copied, place{kind: inMemory, addr: e.gpr[rbx] + lo - to.addr,
-			size: hi - lo}
+		d.effect.how, d.source = copied, bytesAt(e.gpr[rbx]+lo-to.addr, hi-lo)
 	}
 	return d, true
 }

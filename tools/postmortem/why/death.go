@@ -298,7 +298,7 @@ func (w *Why) first(last event) event {
 // its way.
 func (w *Why) raisedIn(last, earlier *event) bool {
 	for i, ra := range last.stack[1:] {
-		if c := w.file.Lookup(ra, true); i > 0 && len(c) > 0 && c[len(c)-1].Function == fnPanic {
+		if i > 0 && w.function(ra, true) == fnPanic {
 			return i+2 < len(last.stack) && len(earlier.stack) > 1 && last.stack[i+2] == earlier.stack[1]
 		}
 	}
@@ -307,29 +307,29 @@ func (w *Why) raisedIn(last, earlier *event) bool {
 
 // stackOfRuntime reports whether the runtime itself has panicked.
 func (w *Why) stackOfRuntime(v *event) bool {
+	return strings.HasPrefix(w.caller(v), "runtime.")
+}
+
+// caller names the function that has called the one of an event, "" if it is not known.
+func (w *Why) caller(v *event) string {
 	if len(v.stack) < 2 {
-		return false
+		return ""
 	}
-	c := w.file.Lookup(v.stack[1], true)
-	return len(c) > 0 && strings.HasPrefix(c[len(c)-1].Function, "runtime.")
+	return w.function(v.stack[1], true)
 }
 
 // within reports whether an event came in a call of a function.
 func (w *Why) within(v *event, function string) bool {
-	for _, ra := range v.stack[min(1, len(v.stack)):] {
-		if c := w.file.Lookup(ra, true); len(c) > 0 && c[len(c)-1].Function == function {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.stack[min(1, len(v.stack)):],
+		func(ra uint64) bool { return w.function(ra, true) == function })
 }
 
 // where sets what is known of the place of an event.
 func (w *Why) where(s *Story, v *event) {
 	for _, ra := range v.stack[1:] {
 		if c, ok := w.ownCall(w.file.Lookup(ra, true)); ok {
-			s.At = Hop{Count: v.count, PC: ra, Goroutine: v.goroutine, Function: c.Function, File: c.File,
-				Line: c.Line, Source: w.source(c.File, c.Line)}
+			s.At = Hop{Count: v.count, PC: ra, Goroutine: v.goroutine}
+			w.place(&s.At, &c)
 			return
 		}
 	}
@@ -405,7 +405,7 @@ func (w *Why) suspects(e *entry) (from []place, addr *uint64) {
 	}
 	switch e.inst.Op { // implicit operands
 	case x86asm.RET:
-		return []place{{kind: inMemory, addr: e.gpr[rsp], size: 8}}, nil
+		return []place{bytesAt(e.gpr[rsp], 8)}, nil
 	case x86asm.CALL, x86asm.JMP:
 		return e.placesOf(e.inst.Args[0]), nil
 	case x86asm.STOSB, x86asm.STOSD, x86asm.STOSQ, x86asm.MOVSB, x86asm.MOVSQ:
@@ -425,12 +425,6 @@ const timedOut = "the tests have not ended in time, and package testing has pani
 
 // panicked is for a panic that a function has called.
 func (w *Why) panicked(ctx context.Context, s *Story, v *event) error {
-	caller := ""
-	if len(v.stack) > 1 {
-		if c := w.file.Lookup(v.stack[1], true); len(c) > 0 {
-			caller = c[len(c)-1].Function
-		}
-	}
 	switch s.Death = "a panic"; {
 	case v.function == fnExit:
 		s.Death = fmt.Sprintf("the program has ended itself with status %d", uint32(v.args[rax]))
@@ -470,7 +464,7 @@ func (w *Why) panicked(ctx context.Context, s *Story, v *event) error {
 		if path, err = w.pathTo(ctx, v.count, n); err != nil {
 			return err
 		}
-		at, from, what := w.reason(path, reporter, caller)
+		at, from, what := w.reason(path, reporter, w.caller(v))
 		if at == never {
 			return nil
 		}
@@ -493,12 +487,11 @@ func (w *Why) panicked(ctx context.Context, s *Story, v *event) error {
 // nil: it was something else.
 func (w *Why) tooMuch(ctx context.Context, v *event) ([]entry, error) {
 	for i, ra := range v.stack[min(1, len(v.stack)):] {
-		c := w.file.Lookup(ra, true)
-		if len(c) == 0 || i+2 >= len(v.stack) {
-			continue
+		if i+2 >= len(v.stack) {
+			break
 		}
 		// makeslice(type, length, capacity), growslice(old, length, ...)
-		if f := c[len(c)-1].Function; f == "runtime.makeslice" || f == "runtime.growslice" {
+		if f := w.function(ra, true); f == "runtime.makeslice" || f == "runtime.growslice" {
 			caller := v.stack[i+2]
 			count, err := w.lastCall(ctx, v.count, []uint64{w.entry(f)}, func(m *machine, e *entry) bool {
 				ra, _ := m.word(e.gpr[rsp])

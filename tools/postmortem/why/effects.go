@@ -1,6 +1,8 @@
 package why
 
 import (
+	"strings"
+
 	"golang.org/x/arch/x86/x86asm"
 )
 
@@ -124,7 +126,7 @@ func (e *entry) placesOf(a x86asm.Arg) []place {
 		if size == 0 {
 			size = 8
 		}
-		return []place{{kind: inMemory, addr: e.addressOf(a, e.pc+uint64(e.inst.Len)), size: size}}
+		return []place{bytesAt(e.addressOf(a, e.pc+uint64(e.inst.Len)), size)}
 	}
 	return nil
 }
@@ -164,157 +166,191 @@ func (e *entry) one(to x86asm.Arg, how making, from ...x86asm.Arg) []effect {
 
 func register(n int) place { return place{kind: inRegister, reg: n, size: 8} }
 
+func bytesAt(addr, size uint64) place { return place{kind: inMemory, addr: addr, size: size} }
+
+// A form says which operands most instructions read, to write the first one.
+type form uint8
+
+const (
+	second form = iota + 1 // copy the second one
+	ofBoth                 // compute it of the first two
+	differ                 // likewise, but of one with itself it is 0
+	ofThree
+	ofFirst
+	ofSecond
+	nothing // they write none
+)
+
+// forms are those of the instructions that need no code of their own.
+var forms = func() map[x86asm.Op]form {
+	named, all := map[string]form{}, map[x86asm.Op]form{}
+	for f, list := range map[form]string{
+		second: "MOV MOVZX MOVSX MOVSXD MOVUPS MOVUPD MOVAPS MOVAPD MOVDQU MOVDQA MOVQ MOVD MOVSD_XMM " +
+			"MOVSS MOVNTI MOVNTDQ MOVHPS MOVLPS MOVHPD MOVLPD MOVBE VMOVDQA VMOVDQU VMOVNTDQ VMOVNTDQA",
+		differ: "XOR SUB PXOR XORPS XORPD PSUBB PSUBD PSUBQ",
+		ofBoth: "ADD ADC SBB AND OR SHL SHR SAR ROL ROR RCL RCR BTS BTR BTC PADDB PADDD PADDQ POR PAND " +
+			"ADDSD SUBSD MULSD DIVSD ADDSS SUBSS MULSS DIVSS PUNPCKLQDQ",
+		ofThree: "SHLD SHRD",
+		ofFirst: "INC DEC NEG NOT BSWAP",
+		ofSecond: "BSF BSR TZCNT LZCNT POPCNT CVTSI2SD CVTTSD2SI CVTSI2SS CVTTSS2SI CVTSS2SD CVTSD2SS " +
+			"PSHUFD MOVMSKPD PMOVMSKB",
+		nothing: "CMP TEST BT UCOMISD COMISD UCOMISS COMISS NOP PREFETCHT0 PREFETCHNTA",
+	} {
+		for name := range strings.FieldsSeq(list) {
+			named[name] = f
+		}
+	}
+	for op := x86asm.Op(1); !strings.HasPrefix(op.String(), "Op("); op++ {
+		if f, ok := named[op.String()]; ok {
+			all[op] = f
+		}
+	}
+	return all
+}()
+
+// makes is the effect of an instruction that writes the place to.
+func makes(to place, how making, from ...place) []effect {
+	return []effect{{to: to, how: how, from: from}}
+}
+
+// reads are the effects of an instruction that reads what into registers.
+func reads(what string, registers ...int) (fx []effect) {
+	for _, r := range registers {
+		fx = append(fx, effect{to: register(r), how: input, what: what})
+	}
+	return fx
+}
+
 // effects returns what the instruction writes; after is the state behind it.
 func (e *entry) effects(after *state) []effect {
 	in := &e.inst
 	a, b := in.Args[0], in.Args[1]
-	size := uint64(in.DataSize / 8)
-	switch in.Op {
-	case 0:
-		return nil
-	case x86asm.MOV, x86asm.MOVZX, x86asm.MOVSX, x86asm.MOVSXD, x86asm.MOVUPS, x86asm.MOVUPD,
-		x86asm.MOVAPS, x86asm.MOVAPD,
-		x86asm.MOVDQU, x86asm.MOVDQA, x86asm.MOVQ, x86asm.MOVD, x86asm.MOVSD_XMM, x86asm.MOVSS,
-		x86asm.MOVNTI, x86asm.MOVNTDQ,
-		x86asm.MOVHPS, x86asm.MOVLPS, x86asm.MOVHPD, x86asm.MOVLPD, x86asm.MOVBE,
-		x86asm.VMOVDQA, x86asm.VMOVDQU, x86asm.VMOVNTDQ, x86asm.VMOVNTDQA:
+	switch f := forms[in.Op]; {
+	case f == second:
 		return e.one(a, copied, b)
+	case f == differ && a == b:
+		return e.one(a, constant)
+	case f == differ, f == ofBoth:
+		return e.one(a, computed, a, b)
+	case f == ofThree:
+		return e.one(a, computed, a, b, in.Args[2])
+	case f == ofFirst:
+		return e.one(a, computed, a)
+	case f == ofSecond:
+		return e.one(a, computed, b)
+	case f == nothing, in.Op == 0:
+		return nil
+	}
+	switch name := in.Op.String(); {
+	case strings.HasPrefix(name, "CMOV"):
+		// Where it has not moved, the register is as it was.
+		if to := e.placesOf(a); len(to) == 1 && after != nil && after.gpr[to[0].reg] == e.gpr[to[0].reg] {
+			return nil
+		}
+		return e.one(a, copied, b)
+	case strings.HasPrefix(name, "SET"):
+		return e.one(a, computed)
+	}
+	if fx, ok := e.implicit(after); ok {
+		return fx
+	}
+	if _, jump := a.(x86asm.Rel); jump {
+		return nil
+	}
+	// Others: what has changed has been made here, in a way that is not known.
+	var fx []effect
+	if m, ok := a.(x86asm.Mem); ok {
+		fx = makes(bytesAt(e.addressOf(m, e.pc+uint64(in.Len)), max(uint64(in.MemBytes), 8)), unknown)
+	}
+	return append(fx, e.changed(after)...)
+}
+
+// implicit is effects for the instructions that use more than their operands name; ok is false for
+// others.
+func (e *entry) implicit(after *state) (fx []effect, ok bool) {
+	in := &e.inst
+	a, b := in.Args[0], in.Args[1]
+	pushed, size := bytesAt(e.gpr[rsp]-8, 8), stringOps[in.Op]
+	switch in.Op {
 	case x86asm.LEA:
-		fx := e.one(a, computed)
+		fx = e.one(a, computed)
 		if m, ok := b.(x86asm.Mem); ok && len(fx) == 1 {
 			fx[0].from = addressPlaces(m)
 			if len(fx[0].from) == 0 {
 				fx[0].how, fx[0].value = constant, e.addressOf(m, e.pc+uint64(in.Len))
 			}
 		}
-		return fx
 	case x86asm.PUSH:
-		f := effect{to: place{kind: inMemory, addr: e.gpr[rsp] - 8, size: 8}, how: copied,
-			from: e.placesOf(a)}
+		fx = append(makes(pushed, copied, e.placesOf(a)...),
+			makes(register(rsp), computed, register(rsp))...)
 		if imm, ok := a.(x86asm.Imm); ok {
-			f.how, f.value = constant, uint64(imm)
+			fx[0].how, fx[0].value = constant, uint64(imm)
 		}
-		return []effect{f, {to: register(rsp), how: computed, from: []place{register(rsp)}}}
 	case x86asm.POP:
-		fx := e.one(a, copied)
+		fx = e.one(a, copied)
 		for i := range fx {
-			fx[i].how, fx[i].from = copied, []place{{kind: inMemory, addr: e.gpr[rsp], size: 8}}
+			fx[i].how, fx[i].from = copied, []place{bytesAt(e.gpr[rsp], 8)}
 		}
-		return fx
 	case x86asm.PUSHFQ, x86asm.PUSHF:
-		return []effect{{to: place{kind: inMemory, addr: e.gpr[rsp] - 8, size: 8}, how: unknown}}
+		fx = makes(pushed, unknown)
 	case x86asm.CALL:
-		return []effect{{to: place{kind: inMemory, addr: e.gpr[rsp] - 8, size: 8}, how: constant,
-			value: e.pc + uint64(in.Len)}}
+		fx = []effect{{to: pushed, how: constant, value: e.pc + uint64(in.Len)}}
 	case x86asm.XCHG:
-		return append(e.one(a, copied, b), e.one(b, copied, a)...)
+		fx = append(e.one(a, copied, b), e.one(b, copied, a)...)
 	case x86asm.XADD:
-		return append(e.one(a, computed, a, b), e.one(b, copied, a)...)
+		fx = append(e.one(a, computed, a, b), e.one(b, copied, a)...)
 	case x86asm.CMPXCHG:
-		if after != nil && after.flags&(1<<6) != 0 { // ZF: it was equal
-			return e.one(a, copied, b)
+		if fx = makes(register(rax), copied, e.placesOf(a)...); after != nil &&
+			after.flags&(1<<6) != 0 { // ZF: it was equal
+			fx = e.one(a, copied, b)
 		}
-		return []effect{{to: register(rax), how: copied, from: e.placesOf(a)}}
-	case x86asm.XOR, x86asm.SUB, x86asm.PXOR, x86asm.XORPS, x86asm.XORPD, x86asm.PSUBB, x86asm.PSUBD,
-		x86asm.PSUBQ:
-		if a == b {
-			fx := e.one(a, constant)
-			return fx
-		}
-		return e.one(a, computed, a, b)
-	case x86asm.ADD, x86asm.ADC, x86asm.SBB, x86asm.AND, x86asm.OR, x86asm.SHL, x86asm.SHR, x86asm.SAR,
-		x86asm.ROL, x86asm.ROR,
-		x86asm.RCL, x86asm.RCR, x86asm.BTS, x86asm.BTR, x86asm.BTC, x86asm.PADDB, x86asm.PADDD,
-		x86asm.PADDQ, x86asm.POR, x86asm.PAND,
-		x86asm.ADDSD, x86asm.SUBSD, x86asm.MULSD, x86asm.DIVSD, x86asm.ADDSS, x86asm.SUBSS, x86asm.MULSS,
-		x86asm.DIVSS, x86asm.PUNPCKLQDQ:
-		return e.one(a, computed, a, b)
-	case x86asm.SHLD, x86asm.SHRD:
-		return e.one(a, computed, a, b, in.Args[2])
-	case x86asm.INC, x86asm.DEC, x86asm.NEG, x86asm.NOT, x86asm.BSWAP:
-		return e.one(a, computed, a)
-	case x86asm.BSF, x86asm.BSR, x86asm.TZCNT, x86asm.LZCNT, x86asm.POPCNT, x86asm.CVTSI2SD,
-		x86asm.CVTTSD2SI, x86asm.CVTSI2SS,
-		x86asm.CVTTSS2SI, x86asm.CVTSS2SD, x86asm.CVTSD2SS, x86asm.PSHUFD, x86asm.MOVMSKPD,
-		x86asm.PMOVMSKB:
-		return e.one(a, computed, b)
-	case x86asm.IMUL:
-		switch {
-		case in.Args[2] != nil:
-			return e.one(a, computed, b)
-		case b != nil:
-			return e.one(a, computed, a, b)
-		}
-		fallthrough
-	case x86asm.MUL, x86asm.DIV, x86asm.IDIV:
-		from := append([]place{register(rax)}, e.placesOf(a)...)
-		if in.Op == x86asm.DIV || in.Op == x86asm.IDIV {
-			from = append(from, register(rdx))
-		}
-		return []effect{{to: register(rax), how: computed, from: from},
-			{to: register(rdx), how: computed, from: from}}
+	case x86asm.IMUL, x86asm.MUL, x86asm.DIV, x86asm.IDIV:
+		fx = e.product()
 	case x86asm.CWD, x86asm.CDQ, x86asm.CQO:
-		return []effect{{to: register(rdx), how: computed, from: []place{register(rax)}}}
+		fx = makes(register(rdx), computed, register(rax))
 	case x86asm.CBW, x86asm.CWDE, x86asm.CDQE:
-		return []effect{{to: register(rax), how: copied, from: []place{register(rax)}}}
+		fx = makes(register(rax), copied, register(rax))
 	case x86asm.STOSB, x86asm.STOSW, x86asm.STOSD, x86asm.STOSQ:
-		n := stringOps[in.Op]
-		return []effect{{to: place{kind: inMemory, addr: e.gpr[rdi], size: n}, how: copied,
-			from: []place{register(rax)}}}
+		fx = makes(bytesAt(e.gpr[rdi], size), copied, register(rax))
 	case x86asm.MOVSB, x86asm.MOVSW, x86asm.MOVSD, x86asm.MOVSQ:
-		n := stringOps[in.Op]
-		return []effect{{to: place{kind: inMemory, addr: e.gpr[rdi], size: n}, how: copied,
-			from: []place{{kind: inMemory, addr: e.gpr[rsi], size: n}}}}
+		fx = makes(bytesAt(e.gpr[rdi], size), copied, bytesAt(e.gpr[rsi], size))
 	case x86asm.IN:
-		return []effect{{to: register(rax), how: input, what: "an input port"}}
+		fx = reads("an input port", rax)
 	case x86asm.INSB, x86asm.INSD, x86asm.INSW:
-		return []effect{{to: place{kind: inMemory, addr: e.gpr[rdi], size: max(size, 1)}, how: input,
-			what: "an input port"}}
+		fx = makes(bytesAt(e.gpr[rdi], max(uint64(in.DataSize/8), 1)), input)
+		fx[0].what = "an input port"
 	case x86asm.RDTSC, x86asm.RDTSCP:
-		return []effect{{to: register(rax), how: input, what: "the time stamp counter"},
-			{to: register(rdx), how: input, what: "the time stamp counter"}}
+		fx = reads("the time stamp counter", rax, rdx)
 	case x86asm.CPUID:
-		var fx []effect
-		for _, r := range []int{rax, rbx, rcx, rdx} {
-			fx = append(fx, effect{to: register(r), how: input, what: "CPUID"})
-		}
-		return fx
+		fx = reads("CPUID", rax, rbx, rcx, rdx)
 	case x86asm.RDMSR:
-		return []effect{{to: register(rax), how: input, what: "a model-specific register"},
-			{to: register(rdx), how: input, what: "a model-specific register"}}
+		fx = reads("a model-specific register", rax, rdx)
 	case x86asm.RDRAND:
-		fx := e.one(a, input)
+		fx = e.one(a, input)
 		for i := range fx {
 			fx[i].what = "RDRAND"
 		}
-		return fx
-	case x86asm.CMOVA, x86asm.CMOVAE, x86asm.CMOVB, x86asm.CMOVBE, x86asm.CMOVE, x86asm.CMOVG,
-		x86asm.CMOVGE, x86asm.CMOVL, x86asm.CMOVLE,
-		x86asm.CMOVNE, x86asm.CMOVNO, x86asm.CMOVNP, x86asm.CMOVNS, x86asm.CMOVO, x86asm.CMOVP,
-		x86asm.CMOVS:
-		// Where it has not moved, the register is as it was.
-		if to := e.placesOf(a); len(to) == 1 && after != nil && after.gpr[to[0].reg] == e.gpr[to[0].reg] {
-			return nil
-		}
-		return e.one(a, copied, b)
-	case x86asm.SETA, x86asm.SETAE, x86asm.SETB, x86asm.SETBE, x86asm.SETE, x86asm.SETG, x86asm.SETGE,
-		x86asm.SETL, x86asm.SETLE,
-		x86asm.SETNE, x86asm.SETNO, x86asm.SETNP, x86asm.SETNS, x86asm.SETO, x86asm.SETP, x86asm.SETS:
-		return e.one(a, computed)
-	case x86asm.CMP, x86asm.TEST, x86asm.BT, x86asm.UCOMISD, x86asm.COMISD, x86asm.UCOMISS,
-		x86asm.COMISS, x86asm.NOP, x86asm.PREFETCHT0, x86asm.PREFETCHNTA:
-		return nil
+	default:
+		return nil, false
 	}
-	if _, jump := in.Args[0].(x86asm.Rel); jump {
-		return nil
+	return fx, true
+}
+
+// product is effects for a multiplication or a division.
+func (e *entry) product() []effect {
+	in := &e.inst
+	a, b := in.Args[0], in.Args[1]
+	switch {
+	case in.Op == x86asm.IMUL && in.Args[2] != nil:
+		return e.one(a, computed, b)
+	case in.Op == x86asm.IMUL && b != nil:
+		return e.one(a, computed, a, b)
 	}
-	// Others: what has changed has been made here, in a way that is not known.
-	var fx []effect
-	if m, ok := a.(x86asm.Mem); ok {
-		fx = append(fx, effect{to: place{kind: inMemory, addr: e.addressOf(m, e.pc+uint64(in.Len)),
-			size: max(uint64(in.MemBytes), 8)}, how: unknown})
+	from := append([]place{register(rax)}, e.placesOf(a)...)
+	if in.Op == x86asm.DIV || in.Op == x86asm.IDIV {
+		from = append(from, register(rdx))
 	}
-	return append(fx, e.changed(after)...)
+	return append(makes(register(rax), computed, from...), makes(register(rdx), computed, from...)...)
 }
 
 // changed are the registers that are not what they were, as an effect of which no more is known.

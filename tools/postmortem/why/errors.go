@@ -106,7 +106,7 @@ func (w *Why) unwrap(e anError) (all []anError) {
 		itab, _ := w.at.word(at)
 		data, ok := w.at.word(at + 8)
 		if kind := w.readErrors().names[itab]; ok && kind != "" {
-			all = append(all, anError{kind, data, place{kind: inMemory, addr: at + 8, size: 8}})
+			all = append(all, anError{kind, data, bytesAt(at+8, 8)})
 		}
 	}
 	if e.data == 0 {
@@ -187,7 +187,7 @@ func (w *Why) ofError(ctx context.Context, s *Story, v *event) (told bool, err e
 			data, ok := w.at.word(list + 16*i + 8)
 			if kind := names[typ]; ok && kind != "" {
 				found = append(found,
-					anError{kind, data, place{kind: inMemory, addr: list + 16*i + 8, size: 8}})
+					anError{kind, data, bytesAt(list+16*i+8, 8)})
 			}
 		}
 		// Of two a test has wanted the one, and the condition tells.
@@ -240,7 +240,7 @@ func (w *Why) value(path []entry, at int, p place) uint64 {
 func (w *Why) dataOf(path []entry, at int, p place) (int, place, bool) {
 	for range 16 {
 		if p.kind == inMemory && !path[at].inStack(p) {
-			return at, place{kind: inMemory, addr: p.addr + 8, size: 8}, true
+			return at, bytesAt(p.addr+8, 8), true
 		}
 		d, ok := w.lastDef(path, at, p)
 		begin := -1
@@ -326,7 +326,7 @@ func (w *Why) errorStory(ctx context.Context, s *Story, path []entry, at int, e 
 // ofPath is for an error about a file: what it came of is the file's name.
 func (w *Why) ofPath(ctx context.Context, s *Story, path []entry, at int, e anError,
 	what string) error {
-	name := place{kind: inMemory, addr: e.data + 16, size: 8} // fs.PathError: Op, Path, Err
+	name := bytesAt(e.data+16, 8) // fs.PathError: Op, Path, Err
 	p, n := w.value(path, at, name), uint64(0)
 	n, _ = w.at.word(name.addr + 8)
 	return w.followAs(ctx, s, path, at, name, fmt.Sprintf("%s about the file %.60q", what,

@@ -316,7 +316,7 @@ func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64,
 		// At a stop without a watchpoint there may have been a write only at n, where the stub names the
 		// end of the run instead; at the recording's end there was none.
 		watched := strings.Contains(m.Reason(), "watch")
-		if !watched && at != n || !m.mayWrite(&h.at, place{kind: inMemory, addr: lo, size: p.size},
+		if !watched && at != n || !m.mayWrite(&h.at, bytesAt(lo, p.size),
 			end != before && at != n) {
 			before = end
 			if at == n {
@@ -364,11 +364,11 @@ var stringOps = map[x86asm.Op]uint64{
 func (e *entry) wrote(in *x86asm.Inst) (p place, ok bool) {
 	switch n := stringOps[in.Op]; {
 	case in.Op == x86asm.PUSH, in.Op == x86asm.PUSHFQ, in.Op == x86asm.CALL:
-		return place{kind: inMemory, addr: e.gpr[rsp], size: 8}, true
+		return bytesAt(e.gpr[rsp], 8), true
 	case n > 0 && e.flags&(1<<10) != 0: // DF: downwards
-		return place{kind: inMemory, addr: e.gpr[rdi] + n, size: n}, true
+		return bytesAt(e.gpr[rdi]+n, n), true
 	case n > 0:
-		return place{kind: inMemory, addr: e.gpr[rdi] - n, size: n}, true
+		return bytesAt(e.gpr[rdi]-n, n), true
 	}
 	return p, false
 }
@@ -385,7 +385,7 @@ func (m *machine) mayWrite(after *entry, p place, changed bool) bool {
 		return true // a repeated one stays at its address until it is done
 	}
 	if after.pc == start { // a call has led here, or an interrupt
-		return changed || place{kind: inMemory, addr: after.gpr[rsp], size: 8}.overlaps(p)
+		return changed || bytesAt(after.gpr[rsp], 8).overlaps(p)
 	}
 	for pc := start; pc < after.pc; {
 		in := m.decode(pc)
@@ -408,8 +408,7 @@ func (m *machine) mayWrite(after *entry, p place, changed bool) bool {
 		if in.MemBytes == 0 && changed {
 			return true
 		}
-		return place{kind: inMemory, addr: after.addressOf(mem, pc),
-			size: uint64(max(in.MemBytes, 1))}.overlaps(p)
+		return bytesAt(after.addressOf(mem, pc), uint64(max(in.MemBytes, 1))).overlaps(p)
 	}
 	return true
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -96,7 +97,7 @@ func (w *Why) deleted(ctx context.Context, path []entry,
 
 	w.say("who deleted the key from the map at %#x last, before instruction %d", table, before)
 	deletes, clears := w.mapFunctions("runtime.mapdelete"), w.entry("runtime.mapclear")
-	last, err := w.lastCall(ctx, before, append(keys(deletes), clears),
+	last, err := w.lastCall(ctx, before, append(slices.Collect(maps.Keys(deletes)), clears),
 		func(m *machine, e *entry) bool {
 			return e.gpr[rbx] == table && (e.pc == clears || bytes.Equal(w.keyOf(m, e, deletes[e.pc]), key))
 		})
@@ -136,7 +137,7 @@ func (w *Why) neverPut(ctx context.Context, lookup entry, kind string,
 	puts[w.entry("runtime.mapassign_fast64ptr")], puts[w.entry(
 		"runtime.mapassign_fast32ptr")] = "_fast64", "_fast32"
 	var into uint64 // the map that had it; 1: that is in doubt
-	last, err := w.lastCall(ctx, lookup.count, append(keys(puts), clones),
+	last, err := w.lastCall(ctx, lookup.count, append(slices.Collect(maps.Keys(puts)), clones),
 		func(m *machine, e *entry) bool {
 			if e.pc == clones {
 				into = 1
@@ -204,8 +205,7 @@ func (w *Why) vain(path []entry, test int) bool {
 	}
 	for i := test - 1; i >= max(0, test-6); i-- { // the value may be taken before
 		if path[i].inst.Op == x86asm.RET {
-			c := w.file.Lookup(path[i].pc, false)
-			return len(c) > 0 && strings.HasPrefix(c[len(c)-1].Function, "runtime.mapaccess2")
+			return strings.HasPrefix(w.function(path[i].pc, false), "runtime.mapaccess2")
 		}
 	}
 	return false
@@ -307,8 +307,7 @@ func (w *Why) zeroed(path []entry, i int) bool {
 			return false
 		}
 		i = call
-		if c := w.file.Lookup(path[i].pc, false); len(c) > 0 &&
-			strings.HasPrefix(c[len(c)-1].Function, "runtime.mallocgc") {
+		if strings.HasPrefix(w.function(path[i].pc, false), "runtime.mallocgc") {
 			return true
 		}
 	}
@@ -368,13 +367,6 @@ func (w *Why) lastCallSince(ctx context.Context, from, before uint64, functions 
 	}
 }
 
-func keys(m map[uint64]string) (all []uint64) {
-	for a := range m {
-		all = append(all, a)
-	}
-	return all
-}
-
 // closed is for memory that path[i] has cleared, since a channel that was received from is closed:
 // the word that says so, and the instruction in front of which it has done so.
 func (w *Why) closed(path []entry, i int) (at int, p place, ok bool) {
@@ -389,12 +381,12 @@ func (w *Why) closed(path []entry, i int) (at int, p place, ok bool) {
 		if k, ok = callerOf(path, k); !ok {
 			return 0, p, false
 		}
-		calls := w.file.Lookup(path[k].pc, false)
-		if len(calls) == 0 || !strings.HasPrefix(calls[len(calls)-1].Function, "runtime.") {
+		name := w.function(path[k].pc, false)
+		if !strings.HasPrefix(name, "runtime.") {
 			return 0, p, false
 		}
 		channel := uint64(0)
-		switch name := calls[len(calls)-1].Function; name {
+		switch name {
 		case "runtime.chanrecv":
 			// chanrecv(channel, to, block); it clears the buffer's places, too.
 			if at = w.last(path[:k], w.entry(name)); at >= 0 && path[at].gpr[rbx] == to {
@@ -413,8 +405,7 @@ func (w *Why) closed(path []entry, i int) (at int, p place, ok bool) {
 		default:
 			continue
 		}
-		return at, place{kind: inMemory, addr: channel + uint64(w.fields["runtime.hchan.closed"]),
-			size: 4}, channel != 0
+		return at, bytesAt(channel+uint64(w.fields["runtime.hchan.closed"]), 4), channel != 0
 	}
 }
 

@@ -81,8 +81,7 @@ func (w *Why) reason(path []entry, reporter, caller string) (at int, from []plac
 		if full == "runtime.chansend" {
 			what = "send on a channel that is closed"
 		}
-		return i, []place{{kind: inMemory,
-			addr: path[i].gpr[rax] + uint64(w.fields["runtime.hchan.closed"]), size: 4}}, what
+		return i, []place{bytesAt(path[i].gpr[rax]+uint64(w.fields["runtime.hchan.closed"]), 4)}, what
 	}
 	if at, from, what = w.inLibrary(path, reporter); at >= 0 {
 		return at, from, what
@@ -97,22 +96,19 @@ func (w *Why) reason(path []entry, reporter, caller string) (at int, from []plac
 			continue
 		}
 		what = "a panic"
-		callee := w.file.Lookup(path[min(k+1, len(path)-1)].pc, false)
-		if len(callee) > 0 {
-			switch name := callee[len(callee)-1].Function; {
-			case strings.Contains(name, "anicIndex"), strings.Contains(name, "anicBounds"):
-				what = "an index out of range"
-			case strings.Contains(name, "anicSlice"):
-				what = "a slice bound out of range"
-			case strings.Contains(name, "anicdivide"):
-				what = "a division by zero"
-			case strings.Contains(name, "anicshift"):
-				what = "a negative shift"
-			case strings.HasSuffix(name, "makeslicelen"):
-				what = badLength
-			case strings.HasSuffix(name, "makeslicecap"):
-				what = badCapacity
-			}
+		switch name := w.function(path[min(k+1, len(path)-1)].pc, false); {
+		case strings.Contains(name, "anicIndex"), strings.Contains(name, "anicBounds"):
+			what = "an index out of range"
+		case strings.Contains(name, "anicSlice"):
+			what = "a slice bound out of range"
+		case strings.Contains(name, "anicdivide"):
+			what = "a division by zero"
+		case strings.Contains(name, "anicshift"):
+			what = "a negative shift"
+		case strings.HasSuffix(name, "makeslicelen"):
+			what = badLength
+		case strings.HasSuffix(name, "makeslicecap"):
+			what = badCapacity
 		}
 		i, ok := w.branchBefore(path, k)
 		if ok && what == badCapacity { // the last comparison has only chosen between the two
@@ -184,11 +180,11 @@ func (w *Why) checked(path []entry, k int, all bool) (at int, from []place, what
 func (w *Why) reporting(path []entry, k int) int {
 	found := -1
 	for ok := true; ok; k, ok = callerOf(path, k) {
-		c := w.file.Lookup(path[k].pc, false)
-		if len(c) == 0 || !strings.HasPrefix(c[len(c)-1].Function, "runtime.") {
+		name := w.function(path[k].pc, false)
+		if !strings.HasPrefix(name, "runtime.") {
 			break
 		}
-		if reports(c[len(c)-1].Function) {
+		if reports(name) {
 			found = k
 		}
 	}

@@ -78,7 +78,7 @@ func narrow(i int, f effect, p place) def {
 	switch p.kind {
 	case inMemory:
 		lo, hi := max(p.addr, f.to.addr), min(p.addr+p.size, f.to.addr+f.to.size)
-		d.rest = place{kind: inMemory, addr: lo, size: hi - lo}
+		d.rest = bytesAt(lo, hi-lo)
 		off = lo - f.to.addr
 	case inVector:
 		off = p.addr
@@ -142,7 +142,7 @@ func (w *Why) way(ctx context.Context, s *Story, from fork,
 				}
 				// Goes on with where the buffer's address came from.
 				path = []entry{{count: dev.count}}
-				to(place{kind: inMemory, addr: dev.descriptor, size: 8}, 0)
+				to(bytesAt(dev.descriptor, 8), 0)
 				continue
 			}
 			if err != nil || end != "" {
@@ -205,7 +205,7 @@ func (w *Why) way(ctx context.Context, s *Story, from fork,
 					continue
 				}
 			}
-			return hops, w.constantEnd(f, e), nil, nil
+			return hops, w.constantEnd(f), nil, nil
 		case input:
 			h.How = "input"
 			return append(hops, h), "it comes from " + f.what, nil, nil

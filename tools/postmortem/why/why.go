@@ -227,8 +227,8 @@ func (w *Why) hop(path []entry, i int) Hop {
 	calls := w.file.Lookup(h.PC, false)
 	for k := i; ; {
 		if c, ok := w.ownCall(calls); ok {
-			h.Function, h.File, h.Line, h.Source, h.Own = c.Function, c.File, c.Line,
-				w.source(c.File, c.Line), true
+			w.place(&h, &c)
+			h.Own = true
 			h.Goroutine = w.goidOf(path[k].gpr[14]) // Go's internal ABI
 			h.sp = path[k].gpr[rsp]
 			break
@@ -251,14 +251,27 @@ func (w *Why) hop(path []entry, i int) Hop {
 	return h
 }
 
+// place sets where a step is in the source.
+func (w *Why) place(h *Hop, c *lookup.Call) {
+	h.Function, h.File, h.Line, h.Source = c.Function, c.File, c.Line, w.source(c.File, c.Line)
+}
+
+// function names the function that has the code at an address, "" if none is known; ret says that
+// it is a return address.
+func (w *Why) function(addr uint64, ret bool) string {
+	if c := w.file.Lookup(addr, ret); len(c) > 0 {
+		return c[len(c)-1].Function
+	}
+	return ""
+}
+
 // fromStack looks for the program's own code in the stack of the machine, which stands at the
 // path's end.
 func (w *Why) fromStack(h *Hop, path []entry) {
 	last := &path[len(path)-1]
 	if w.at == nil || last.count-h.Count > 16 || w.stands != last.count {
 		if c := w.file.Lookup(h.PC, false); len(c) > 0 {
-			h.Function, h.File, h.Line, h.Source = c[0].Function, c[0].File, c[0].Line,
-				w.source(c[0].File, c[0].Line)
+			w.place(h, &c[0])
 			h.By = ""
 		}
 		return
@@ -269,8 +282,8 @@ func (w *Why) fromStack(h *Hop, path []entry) {
 			h.outside = h.outside || strings.HasPrefix(calls[i].Function, module)
 		}
 		if c, ok := w.ownCall(calls); ok {
-			h.Function, h.File, h.Line, h.Source, h.Own = c.Function, c.File, c.Line,
-				w.source(c.File, c.Line), true
+			w.place(h, &c)
+			h.Own = true
 			h.Goroutine = w.goid(last)
 			return
 		}
@@ -351,7 +364,7 @@ func (w *Why) earlier(p place) string {
 		p, w.Begins)
 }
 
-func (w *Why) constantEnd(f *effect, e *entry) string {
+func (w *Why) constantEnd(f *effect) string {
 	if f.value == 0 {
 		return "the constant 0"
 	}

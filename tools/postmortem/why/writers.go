@@ -96,7 +96,7 @@ func (w *Why) Writers(ctx context.Context, addr, n, before uint64,
 	if all {
 		most = mostWriters
 	}
-	p := place{kind: inMemory, addr: addr, size: n}
+	p := bytesAt(addr, n)
 	began, _ := m.word(addr)
 	hits, end, err := m.writes(p, before, most, w.goid, nil)
 	if err == nil && before != forEver {
@@ -124,16 +124,16 @@ func (w *Why) Writers(ctx context.Context, addr, n, before uint64,
 			switch {
 			case v.Function != "":
 			case ok:
-				v.Function, v.File, v.Line, v.Source, v.Goroutine, v.Own = c.Function, c.File, c.Line,
-					w.source(c.File, c.Line), h.goroutine, true
+				w.place(&v.Hop, &c)
+				v.Goroutine, v.Own = h.goroutine, true
 			case v.By == "" && len(calls) > 0:
 				v.By = calls[len(calls)-1].Function
 			}
 		}
 		if v.Function == "" && len(h.stack) > 0 {
 			if c := w.file.Lookup(h.at.pc, true); len(c) > 0 {
-				v.Function, v.File, v.Line, v.Source, v.By = c[0].Function, c[0].File, c[0].Line,
-					w.source(c[0].File, c[0].Line), ""
+				w.place(&v.Hop, &c[0])
+				v.By = ""
 			}
 		}
 		found = append(found, v)
