@@ -204,9 +204,8 @@ func retry(why thread.Why, key, or uintptr) {
 	percpu.AssertLocked()
 	for {
 		var last *thread.Thread // the thread woken last is the first to run
-		for tid := int32(1); tid <= thread.MaxTID(); tid++ {
-			if t := thread.Get(tid); t != nil && t.State == thread.Waiting && t.Why == why &&
-				(t.Key == key || t.Key == or) &&
+		for t := thread.Next(0); t != nil; t = thread.Next(t.TID) {
+			if t.WaitsFor(why) && (t.Key == key || t.Key == or) &&
 				(last == nil || t.Turn > last.Turn) {
 				last = t
 			}

@@ -123,9 +123,8 @@ func wakeFutex(addr uintptr, n int, bits uint32) (woken int) {
 // longest returns the thread that has waited longest for the word at addr with one of the bits, or
 // nil.
 func longest(addr uintptr, bits uint32) (first *thread.Thread) {
-	for tid := int32(1); tid <= thread.MaxTID(); tid++ {
-		if t := thread.Get(tid); t != nil && t.State == thread.Waiting && t.Why == thread.ForFutex &&
-			t.Key == addr && t.Bits&bits != 0 &&
+	for t := thread.Next(0); t != nil; t = thread.Next(t.TID) {
+		if t.WaitsFor(thread.ForFutex) && t.Key == addr && t.Bits&bits != 0 &&
 			(first == nil || t.Turn < first.Turn) {
 			first = t
 		}

@@ -237,9 +237,8 @@ func (c *call) exitCall() bool {
 
 // exits closes the program's ends of connections with other machines.
 func exits() (left GatewayLeft) {
-	for n := int32(1); n <= highSocket; n++ {
-		t := socketOf(n)
-		if t == nil || !t.isInet() || t.options[optTransparent]|t.options[optFreeBind] == 0 {
+	for t := nextSocket(0); t != nil; t = nextSocket(t.number) {
+		if !t.isInet() || t.options[optTransparent]|t.options[optFreeBind] == 0 {
 			continue
 		}
 		if p := socketOf(t.peer); p != nil && p.stage != connecting {
@@ -286,9 +285,8 @@ func (s *socket) gatewayOfAddress(op, argument uintptr) int64 {
 
 // refused gives the sockets with these addresses the error of a datagram that nobody takes.
 func refused(local, remote *address) {
-	for n := int32(1); n <= highSocket; n++ {
-		t := socketOf(n)
-		if t != nil && t.protocol == protoUDP && t.stage == connected && t.isInet() &&
+	for t := nextSocket(0); t != nil; t = nextSocket(t.number) {
+		if t.protocol == protoUDP && t.stage == connected && t.isInet() &&
 			t.local.same(local) && t.remote.same(remote) {
 			t.err = eCONNREFUSED
 			t.changed()

@@ -273,9 +273,8 @@ func (a *flockArg) find(l *fileLock) {
 // waitsForProcess reports whether a thread waits for a lock of the process on behalf of an
 // open file.
 func waitsForProcess(owner int32) bool {
-	for tid := int32(1); tid <= thread.MaxTID(); tid++ {
-		if t := thread.Get(tid); t != nil && t.State == thread.Waiting && t.Why == thread.ForLock &&
-			t.Bits == uint32(owner)+1 {
+	for t := thread.Next(0); t != nil; t = thread.Next(t.TID) {
+		if t.WaitsFor(thread.ForLock) && t.Bits == uint32(owner)+1 {
 			return true
 		}
 	}

@@ -398,11 +398,9 @@ func bringUpTasks(dir vfs.ID) {
 			vfs.Unmake(dir, name, now)
 		}
 	}
-	for tid := int32(1); tid <= thread.MaxTID(); tid++ {
-		if thread.Get(tid) == nil {
-			continue
-		}
-		id, e := vfs.Make(procPath[:procName("/proc/1/task/", uint64(tid))], dirMode, madeTask, tid, now)
+	for t := thread.Next(0); t != nil; t = thread.Next(t.TID) {
+		id, e := vfs.Make(procPath[:procName("/proc/1/task/", uint64(t.TID))], dirMode, madeTask, t.TID,
+			now)
 		if e == 0 {
 			vfs.Stale(id)
 		}

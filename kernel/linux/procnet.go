@@ -85,9 +85,9 @@ func putSockets(protocol, family uint16) {
 		put(" ref pointer drops")
 	}
 	put("\n")
-	for n, row := int32(1), uint64(0); n <= highSocket; n++ {
-		s := socketOf(n)
-		if s == nil || s.protocol != protocol || s.family != family || !s.bound ||
+	row := uint64(0)
+	for s := nextSocket(0); s != nil; s = nextSocket(s.number) {
+		if s.protocol != protocol || s.family != family || !s.bound ||
 			s.options[optTransparent]|s.options[optFreeBind]|s.options[optFreeBind6] != 0 {
 			continue // or it is the stack's end
 		}
@@ -148,21 +148,17 @@ func putAddress(a *address, family uint16) {
 // putGroups returns how many groups of one version sockets are in on an interface, and with write
 // writes them, each once.
 func putGroups(link uint32, v4, write bool) (count uint64) {
-	for n := int32(1); n <= highSocket; n++ {
-		s := socketOf(n)
-		if s == nil {
-			continue
-		}
+	for s := nextSocket(0); s != nil; s = nextSocket(s.number) {
 		for i := range s.groups {
 			m := &s.groups[i]
 			if m.link != link || (m.hi == 0) != v4 {
 				continue
 			}
 			users, before := uint64(0), false
-			for k := int32(1); k <= highSocket; k++ {
-				if t := socketOf(k); t != nil && t.isIn(m) {
+			for t := nextSocket(0); t != nil; t = nextSocket(t.number) {
+				if t.isIn(m) {
 					users++
-					before = before || k < n
+					before = before || t.number < s.number
 				}
 			}
 			if before {

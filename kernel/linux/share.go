@@ -189,8 +189,8 @@ func tellSharers() {
 func wakeSharers() {
 	tellSharers()
 	for share.Ended() {
-		for tid := int32(1); tid <= thread.MaxTID(); tid++ {
-			if t := thread.Get(tid); t != nil && t.State == thread.Waiting && t.Why == thread.ForShare {
+		for t := thread.Next(0); t != nil; t = thread.Next(t.TID) {
+			if t.WaitsFor(thread.ForShare) {
 				thread.Retry(t)
 			}
 		}

@@ -297,7 +297,7 @@ func send(t *thread.Thread, sig int) {
 		t.Shared |= bit
 	}
 	t.Pending |= bit
-	if t.State == thread.Waiting && t.Why == thread.ForSignal && uint64(t.Key)&bit != 0 {
+	if t.WaitsFor(thread.ForSignal) && uint64(t.Key)&bit != 0 {
 		// At once: otherwise a handler would get the signal, if it is not blocked.
 		_, info, _, _, _, _ := t.Frame.CallArgs()
 		thread.WakeNow(t, take(t, sig, info))
@@ -335,14 +335,10 @@ func send(t *thread.Thread, sig int) {
 func taker(bit uint64) *thread.Thread {
 	var found *thread.Thread
 	best := 0
-	for tid := int32(1); tid <= thread.MaxTID(); tid++ {
-		t := thread.Get(tid)
-		if t == nil {
-			continue
-		}
+	for t := thread.Next(0); t != nil; t = thread.Next(t.TID) {
 		fit := 1
 		switch {
-		case t.State == thread.Waiting && t.Why == thread.ForSignal && uint64(t.Key)&bit != 0:
+		case t.WaitsFor(thread.ForSignal) && uint64(t.Key)&bit != 0:
 			return t
 		case t.Mask&bit != 0:
 		case t == thread.Current():
@@ -370,10 +366,8 @@ func sendAny(pending uint64) {
 
 // dropPending removes a pending signal from all threads.
 func dropPending(bit uint64) {
-	for tid := int32(1); tid <= thread.MaxTID(); tid++ {
-		if t := thread.Get(tid); t != nil {
-			t.Pending &^= bit
-		}
+	for t := thread.Next(0); t != nil; t = thread.Next(t.TID) {
+		t.Pending &^= bit
 	}
 }
 

@@ -172,6 +172,16 @@ func socketOf(n int32) *socket {
 	return (*socket)(arch.Pointer(at))
 }
 
+// nextSocket returns the socket with the lowest number above n, or nil, for loops over all sockets.
+func nextSocket(n int32) *socket {
+	for n++; n <= highSocket; n++ {
+		if s := socketOf(n); s != nil {
+			return s
+		}
+	}
+	return nil
+}
+
 // newSocket makes a socket without a file, or returns nil.
 func newSocket(family uint16, kind uint8, protocol uint16) *socket {
 	percpu.AssertLocked()

@@ -88,9 +88,8 @@ func (t *socket) hears(s *socket) bool {
 // leaveDatagrams tells all that send to local socket n that it is gone, or that they may try again
 // if it was full.
 func leaveDatagrams(n int32) {
-	for i := int32(1); i <= highSocket; i++ {
-		t := socketOf(i)
-		if t == nil || t.number == n || t.connects() {
+	for t := nextSocket(0); t != nil; t = nextSocket(t.number) {
+		if t.number == n || t.connects() {
 			continue
 		}
 		if t.full == n {
@@ -368,8 +367,8 @@ func (c *call) receiveDatagram(f *file, s *socket, x *transfer) int64 {
 
 // letSend wakes those that found no room in local socket s, as it has room now.
 func (s *socket) letSend() {
-	for i := int32(1); i <= highSocket; i++ {
-		if t := socketOf(i); t != nil && t.full == s.number {
+	for t := nextSocket(0); t != nil; t = nextSocket(t.number) {
+		if t.full == s.number {
 			t.full = noSocket
 			t.changed()
 		}

@@ -198,11 +198,9 @@ func (s *socket) leaveGroups() {
 
 // isMember reports whether some socket is in a group of eth0's.
 func isMember(group *address) bool {
-	for n := int32(1); n <= highSocket; n++ {
-		if t := socketOf(n); t != nil {
-			if _, member := t.wants(group, ethIndex); member {
-				return true
-			}
+	for t := nextSocket(0); t != nil; t = nextSocket(t.number) {
+		if _, member := t.wants(group, ethIndex); member {
+			return true
 		}
 	}
 	return false
@@ -274,14 +272,11 @@ func (x *transfer) sendAll(s *socket, from, to *address) int64 {
 func (x *transfer) deliverAll(from, to *address) int64 {
 	link := uint32(x.head.link)
 	heard := !to.isMulticast() || to.everyMachine()
-	for n := int32(1); n <= highSocket && !heard; n++ {
-		if t := socketOf(n); t != nil {
-			_, heard = t.wants(to, link)
-		}
+	for t := nextSocket(0); t != nil && !heard; t = nextSocket(t.number) {
+		_, heard = t.wants(to, link)
 	}
-	for n := int32(1); n <= highSocket && heard; n++ {
-		t := socketOf(n)
-		if t == nil || !t.hearsInet(from, to) || t.in.room() < unsafe.Sizeof(datagram{})+x.total {
+	for t := nextSocket(0); t != nil && heard; t = nextSocket(t.number) {
+		if !t.hearsInet(from, to) || t.in.room() < unsafe.Sizeof(datagram{})+x.total {
 			continue
 		}
 		if wants, _ := t.wants(to, link); to.isMulticast() && !wants {

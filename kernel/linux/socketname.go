@@ -56,9 +56,8 @@ func (s *socket) bindName(a *address) int64 {
 // findAbstract returns the socket of a kind with an abstract name, or nil. Each kind has names of
 // its own.
 func findAbstract(a *address, kind uint8) *socket {
-	for n := int32(1); n <= highSocket; n++ {
-		t := socketOf(n)
-		if t == nil || !t.isLocal() || t.kind != kind || !t.bound || t.local.n != a.n {
+	for t := nextSocket(0); t != nil; t = nextSocket(t.number) {
+		if !t.isLocal() || t.kind != kind || !t.bound || t.local.n != a.n {
 			continue
 		}
 		same := true
@@ -88,10 +87,7 @@ func (s *socket) findName(a *address) (t *socket, errno int64) {
 		if e != 0 {
 			return nil, -int64(e)
 		}
-		for n := int32(1); n <= highSocket && t == nil; n++ {
-			if o := socketOf(n); o != nil && o.node == id && o.file != 0 {
-				t = o
-			}
+		for t = nextSocket(0); t != nil && (t.node != id || t.file == 0); t = nextSocket(t.number) {
 		}
 	}
 	switch {

@@ -147,9 +147,8 @@ func (s *socket) join(l *socket) int64 {
 
 // admit connects sockets that wait for room in a listener's backlog.
 func (l *socket) admit() {
-	for n := int32(1); n <= highSocket && l.waiting <= l.backlog; n++ {
-		s := socketOf(n)
-		if s == nil || s.stage != connecting || s.listener != l.number ||
+	for s := nextSocket(0); s != nil && l.waiting <= l.backlog; s = nextSocket(s.number) {
+		if s.stage != connecting || s.listener != l.number ||
 			s.peer != noSocket {
 			continue
 		}
@@ -197,8 +196,8 @@ func (s *socket) unlisten() {
 		t.free()
 	}
 	s.first, s.last, s.waiting = 0, 0, 0
-	for n := int32(1); n <= highSocket; n++ {
-		if t := socketOf(n); t != nil && t.stage == connecting && t.listener == s.number {
+	for t := nextSocket(0); t != nil; t = nextSocket(t.number) {
+		if t.stage == connecting && t.listener == s.number {
 			t.stage, t.err = fresh, eCONNREFUSED
 			t.changed()
 		}

@@ -261,17 +261,13 @@ func runThreads() {
 		return
 	}
 	console.String("thread     CPU  does\n")
-	for tid := int32(1); tid <= thread.MaxTID(); tid++ {
-		t := thread.Get(tid)
-		if t == nil {
-			continue
-		}
+	for t := thread.Next(0); t != nil; t = thread.Next(t.TID) {
 		mark := byte(' ')
 		if t == thread.Current() {
 			mark = '*'
 		}
 		console.Byte(mark)
-		console.DecPad(uint64(tid), 4)
+		console.DecPad(uint64(t.TID), 4)
 		console.DecPad(t.CPU/1e9, 4)
 		console.Byte('.')
 		for div := uint64(1e8); div >= 1e6; div /= 10 {

@@ -190,6 +190,20 @@ func Get(tid int32) *Thread {
 	return (*Thread)(arch.Pointer(table[tid]))
 }
 
+// Next returns the thread with the lowest number above tid, or nil, for loops over all threads. Any
+// context.
+func Next(tid int32) *Thread {
+	for tid++; tid <= highTID; tid++ {
+		if t := Get(tid); t != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// WaitsFor reports whether the thread waits for why.
+func (t *Thread) WaitsFor(why Why) bool { return t.State == Waiting && t.Why == why }
+
 // Current returns the thread that runs, or whose system call or trap is being handled; nil if the
 // CPU is idle. Any context.
 func Current() *Thread { return Get(percpu.This().Thread) }
@@ -201,7 +215,7 @@ func (t *Thread) HandlesSignal(sp uintptr) bool { return t != nil && sp-t.SigLo 
 // Count returns the number of threads. Any context.
 func Count() int { return int(count) }
 
-// MaxTID returns the highest number that any thread has had, for loops over all threads.
+// MaxTID returns the highest number that any thread has had.
 func MaxTID() int32 { return highTID }
 
 // New makes a thread with the lowest free number, not ready to run, or returns nil if there is no
