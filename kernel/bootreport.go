@@ -62,8 +62,7 @@ func printReport() {
 	console.String(", ")
 	console.String(arch.FPUName())
 	smp.Print()
-	console.String("\nclock   ")
-	console.Dec(clock.TSCHz() / 1e6)
+	console.Printf("\nclock   %d", clock.TSCHz()/1e6)
 	printReference()
 	console.String("; timer ")
 	console.String(arch.TimerName())
@@ -91,38 +90,23 @@ func printScreen() {
 	if !ok {
 		return
 	}
-	console.String("\nscreen  ")
-	console.Dec(uint64(f.Width))
-	console.Byte('x')
-	console.Dec(uint64(f.Height))
+	console.Printf("\nscreen  %dx%d", uint64(f.Width), uint64(f.Height))
 	if f.Kind == boot.Text {
 		console.String(" characters")
 	} else {
-		console.String(", ")
-		console.Dec(uint64(f.BPP))
-		console.String(" bits")
+		console.Printf(", %d bits", uint64(f.BPP))
 	}
-	console.String(" at ")
-	console.Hex(f.Addr)
+	console.Printf(" at %x", f.Addr)
 }
 
 // printMemory prints the lines about the memory, with the line break before them.
 func printMemory() {
-	console.String("\nmemory  ")
-	console.Dec(mem.Total() >> 10)
-	console.String(" KiB usable, up to ")
-	console.Hex(mem.Highest())
-	console.String("; image ")
-	console.Dec(uint64(image.End-(image.TextLo-image.HeaderRoom)) >> 10)
-	console.String(" KiB, page tables ")
-	console.Dec(mem.TableBytes() >> 10)
-	console.String(" KiB\n")
+	console.Printf("\nmemory  %d KiB usable, up to %x; image %d KiB, page tables %d KiB\n",
+		mem.Total()>>10, mem.Highest(), uint64(image.End-(image.TextLo-image.HeaderRoom))>>10,
+		mem.TableBytes()>>10)
 	if info.Truncated {
-		console.String("        the loader's information was longer than the kernel keeps (")
-		console.Dec(boot.MaxRegions)
-		console.String(" regions, ")
-		console.Dec(boot.MaxCmdline)
-		console.String(" bytes)\n")
+		console.Printf("        the loader's information was longer than the kernel keeps (%d regions, %d bytes)\n",
+			boot.MaxRegions, boot.MaxCmdline)
 	}
 }
 
@@ -136,12 +120,9 @@ func printStacks() {
 		for n := len(s.Name); n < 10; n++ {
 			console.Byte(' ')
 		}
-		console.DecPad(uint64(s.Size()), 7)
-		console.DecPad(uint64(s.Used), 10)
-		console.DecPad(uint64(s.Used*100/s.Size()), 4)
+		console.Printf("%7d%10d%4d", uint64(s.Size()), uint64(s.Used), uint64(s.Used*100/s.Size()))
 		console.String(" %")
-		console.DecPad(uint64(s.Size()-s.Used), 7)
-		console.DecPad(uint64(s.Limit), 7)
+		console.Printf("%7d%7d", uint64(s.Size()-s.Used), uint64(s.Limit))
 		if s.Level() == tracer.LevelWarning {
 			console.String("  warning: above 75 %")
 		}
@@ -179,9 +160,7 @@ func printReference() {
 			console.String(wrong)
 		}
 		if hz != 0 {
-			console.String(" ")
-			console.Dec(hz / 1e6)
-			console.String(" MHz")
+			console.Printf(" %d MHz", hz/1e6)
 		}
 	}
 }
@@ -205,11 +184,8 @@ func printUnknown() {
 			" will be cut short; build the image with zf build")
 		return
 	}
-	console.String("\nruntime not all known: ")
-	console.Dec(uint64(n))
-	console.String(" of ")
-	console.Dec(uint64(goinfo.NumItems()))
-	console.String(" things about this Go runtime were not found, as ")
+	console.Printf("\nruntime not all known: %d of %d things about this Go runtime were not found, as ",
+		uint64(n), uint64(goinfo.NumItems()))
 	console.String(first)
 	console.String(", so traces may be cut short; build with a version of Go that this kernel was tested with," +
 		" " + testedGo + ", or use a newer Zeroframe")

@@ -138,9 +138,8 @@ func findPort() {
 // printPort prints the boot report's line about the virtio console, if it is in use.
 func printPort() {
 	if port.Buffers() > 0 {
-		console.String("\nport    virtio console, ")
-		console.Dec(uint64(port.Buffers()))
-		console.String(" buffers, for what programs write")
+		console.Printf("\nport    virtio console, %d buffers, for what programs write",
+			uint64(port.Buffers()))
 		if port.Listens() {
 			console.String(" and read")
 		}

@@ -84,8 +84,6 @@ func untilComma(b []byte) (before, behind []byte) {
 // printShares prints the boot report's line about the devices, if any were searched for.
 func printShares() {
 	if _, ok := option.Value("share"); ok {
-		console.String("\nshares  ")
-		console.Dec(uint64(share.Count()))
-		console.String(" virtio-9p")
+		console.Printf("\nshares  %d virtio-9p", uint64(share.Count()))
 	}
 }

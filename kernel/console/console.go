@@ -190,6 +190,29 @@ func String(s string) {
 	}
 }
 
+// Printf sends format as String does, with the numbers args in it: %Nd stands for decimal,
+// right-aligned in N characters, and %x for hexadecimal after 0x.
+func Printf(format string, args ...uint64) {
+	from := 0
+	for i := 0; i < len(format); i++ {
+		if format[i] != '%' {
+			continue
+		}
+		String(format[from:i])
+		width := 0
+		for i++; format[i] <= '9'; i++ {
+			width = 10*width + int(format[i]-'0')
+		}
+		if format[i] == 'x' {
+			Hex(args[0])
+		} else {
+			DecPad(args[0], width)
+		}
+		from, args = i+1, args[1:]
+	}
+	String(format[from:])
+}
+
 // Bytes sends b as String does, with '?' for other control characters.
 func Bytes(b []byte) {
 	for _, c := range b {

@@ -19,10 +19,7 @@ func onReturnA() {
 	fault.StepTraces(everyStep)
 	got := exitOuter(40)
 	fault.StepTraces(nil)
-	console.String("on-return: result ")
-	console.Dec(got)
-	console.String(", hooks ran in the order ")
-	console.Dec(exitOrder)
+	console.Printf("on-return: result %d, hooks ran in the order %d", got, exitOrder)
 	if exitRegisters() != 0 {
 		console.String(", registers were changed")
 	}

@@ -163,9 +163,7 @@ func is(b bool) uint64 {
 func result(name string, v uint64) {
 	console.String("measure ")
 	console.String(name)
-	console.String(" ")
-	console.Dec(v)
-	console.String("\n")
+	console.Printf(" %d\n", v)
 }
 
 // burn uses slightly more than 8 KiB of stack.

@@ -93,24 +93,13 @@ func randomA() {
 		randomSeed(seed+i, (seed+i)%8 == 0)
 	}
 	console.FreshLine()
-	console.String("random ")
-	console.Dec(count)
-	console.String(" seeds, ")
-	console.Dec(randomTotals.frames)
-	console.String(" frames, ")
-	console.Dec(randomTotals.known)
-	console.String(" known, ")
-	console.Dec(randomTotals.captured)
-	console.String(" captured, ")
-	console.Dec(randomTotals.traces)
-	console.String(" traces, ")
-	console.Dec(randomTotals.failures)
-	console.String(" failures, ends:")
+	console.Printf("random %d seeds, %d frames, %d known, %d captured, %d traces, %d failures, ends:",
+		count, randomTotals.frames, randomTotals.known, randomTotals.captured, randomTotals.traces,
+		randomTotals.failures)
 	for e := tracer.EndZero; e < tracer.NumEnds; e++ {
 		console.String(" ")
 		console.String(e.String())
-		console.String("=")
-		console.Dec(randomTotals.ends[e])
+		console.Printf("=%d", randomTotals.ends[e])
 	}
 	console.String("\n")
 	if randomTotals.failures != 0 {
@@ -188,9 +177,7 @@ func randomSeed(seed uint64, traced bool) {
 
 // tell writes what the host must find in the trace that follows.
 func (m *image) tell(seed uint64) {
-	console.String("random seed ")
-	console.Dec(seed)
-	console.String(" certain")
+	console.Printf("random seed %d certain", seed)
 	if certain.n == 0 {
 		console.String(" pc ") // a trace always has a first frame, whatever the registers
 		console.Hex(uint64(breakPC()))
@@ -198,8 +185,7 @@ func (m *image) tell(seed uint64) {
 	for i := 0; i < certain.n && int32(2*i) < certain.damage; i++ {
 		console.String(" ")
 		console.String(certain.kind[i].String())
-		console.String(" ")
-		console.Hex(uint64(certain.addr[i]))
+		console.Printf(" %x", uint64(certain.addr[i]))
 	}
 	console.String("\n")
 }
@@ -207,15 +193,9 @@ func (m *image) tell(seed uint64) {
 func (m *image) fail(seed uint64, why string, frame int) {
 	randomTotals.failures++
 	console.FreshLine()
-	console.String("random seed ")
-	console.Dec(seed)
-	console.String(" failed: ")
+	console.Printf("random seed %d failed: ", seed)
 	console.String(why)
-	console.String(", frame ")
-	console.Dec(uint64(frame))
-	console.String(" of ")
-	console.Dec(uint64(m.w.N))
-	console.String(", end ")
+	console.Printf(", frame %d of %d, end ", uint64(frame), uint64(m.w.N))
 	console.String(m.w.End.String())
 	console.String("\n")
 }

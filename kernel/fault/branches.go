@@ -75,9 +75,7 @@ func PrintBranches() {
 		return
 	}
 	console.String(arch.BranchesName())
-	console.String(", ")
-	console.Dec(uint64(branchesFound))
-	console.String(" entries")
+	console.Printf(", %d entries", uint64(branchesFound))
 }
 
 // lastBranches holds the branches that were read last, and numBranches their number; branchesRead

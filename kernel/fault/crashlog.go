@@ -230,9 +230,7 @@ func printPreviousCPUs() {
 			as.seq = number
 			sendPrevious(lines, as)
 		} else if number != 0 {
-			console.String("there was no room for the traces of ")
-			console.Dec(uint64(number))
-			console.String(" more CPUs\n")
+			console.Printf("there was no room for the traces of %d more CPUs\n", uint64(number))
 		}
 	}
 }

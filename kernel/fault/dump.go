@@ -71,9 +71,7 @@ func dumpFaulted(f *arch.TrapFrame) {
 	}
 	dumping = false
 	console.FreshLine()
-	console.String("core: ended by a fault in the kernel at ")
-	console.Hex(uint64(f.PC))
-	console.String("\n")
+	console.Printf("core: ended by a fault in the kernel at %x\n", uint64(f.PC))
 	afterTrace.row().run()
 	halt()
 }

@@ -132,8 +132,7 @@ func ListGoroutines(skip uint64, all bool) {
 	}
 	if left > 0 {
 		console.FreshLine()
-		console.Dec(left)
-		console.String(" more goroutines are not shown\n")
+		console.Printf("%d more goroutines are not shown\n", left)
 	}
 	endGoroutines()
 }

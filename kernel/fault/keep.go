@@ -72,10 +72,7 @@ func tellOverwritten() {
 	if overwritten == 0 {
 		return
 	}
-	console.String("the kernel's own memory had been overwritten, and was put back: words ")
-	console.Dec(uint64(overwritten))
-	console.String(", the first at ")
-	console.Hex(uint64(overwrittenAt))
-	console.String("\n")
+	console.Printf("the kernel's own memory had been overwritten, and was put back: words %d, the first at %x\n",
+		uint64(overwritten), uint64(overwrittenAt))
 	overwritten = 0
 }

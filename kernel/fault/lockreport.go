@@ -29,15 +29,10 @@ func ReportLock() {
 		}
 	}
 	reportGate("all", &all)
-	console.Dec(percpu.Flushes)
-	console.String(" changes of page tables for other CPUs, ")
-	console.Dec(percpu.FlushesSent)
-	console.String(" interrupts sent for them\n")
-	console.Dec(mem.Filled())
-	console.String(" pages given at a fault without the lock\ninterrupts of devices, by CPU:")
+	console.Printf("%d changes of page tables for other CPUs, %d interrupts sent for them\n%d pages given at a fault without the lock\ninterrupts of devices, by CPU:",
+		percpu.Flushes, percpu.FlushesSent, mem.Filled())
 	for n := range percpu.Count() {
-		console.String(" ")
-		console.Dec(percpu.At(n).Devices)
+		console.Printf(" %d", percpu.At(n).Devices)
 	}
 	console.String("\n")
 }
@@ -53,16 +48,12 @@ func sayLock() {
 	if owner.CPU == 0 {
 		console.String("nobody has the kernel lock")
 	} else {
-		console.String("CPU ")
-		console.Dec(uint64(owner.CPU - 1))
-		console.String(" has the kernel lock")
+		console.Printf("CPU %d has the kernel lock", uint64(owner.CPU-1))
 		sayGate(owner.Gate, owner.PC, now-owner.Since-percpu.At(owner.CPU-1).CounterOffset)
 	}
 	for n := range percpu.Count() {
 		if r := percpu.At(n); r.WaitSince != 0 {
-			console.String("; CPU ")
-			console.Dec(uint64(n))
-			console.String(" waits for it")
+			console.Printf("; CPU %d waits for it", uint64(n))
 			sayGate(r.WaitGate, r.WaitPC, now-r.WaitSince-r.CounterOffset)
 		}
 	}
@@ -73,12 +64,9 @@ func sayGate(g percpu.Gate, pc uintptr, ticks uint64) {
 	console.String(" for ")
 	console.String(gateName(g))
 	if pc != 0 {
-		console.String(" at ")
-		console.Hex(uint64(pc))
+		console.Printf(" at %x", uint64(pc))
 	}
-	console.String(" since ")
-	console.Dec(clock.Nanos(ticks) / 1000)
-	console.String(" us")
+	console.Printf(" since %d us", clock.Nanos(ticks)/1000)
 }
 
 func reportGate(name string, c *percpu.GateCount) {
@@ -86,11 +74,9 @@ func reportGate(name string, c *percpu.GateCount) {
 	for n := len(name); n < 23; n++ {
 		console.String(" ")
 	}
-	console.DecPad(c.Taken, 9)
-	console.DecPad(c.Waited, 8)
+	console.Printf("%9d%8d", c.Taken, c.Waited)
 	for _, ticks := range [...]uint64{c.Held, c.Longest, c.Waiting, c.LongestWaiting} {
-		console.String(" ")
-		console.DecPad(clock.Nanos(ticks)/1000, 9)
+		console.Printf(" %9d", clock.Nanos(ticks)/1000)
 	}
 	console.String("\n")
 }

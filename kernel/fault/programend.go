@@ -228,8 +228,7 @@ func reportSyscalls() {
 		return
 	}
 	console.FreshLine()
-	console.Dec(percpu.Calls())
-	console.String(" system calls")
+	console.Printf("%d system calls", percpu.Calls())
 	none := true
 	for n := 0; n < linux.MaxCall; n++ {
 		if count := linux.Unknown(n); count > 0 {
@@ -237,13 +236,9 @@ func reportSyscalls() {
 				console.String("; not answered:")
 			}
 			none = false
-			console.String("\n  ")
-			console.DecPad(uint64(n), 3)
-			console.String(" ")
+			console.Printf("\n  %3d ", uint64(n))
 			console.String(linux.CallName(n))
-			console.String(", ")
-			console.Dec(uint64(count))
-			console.String(" times")
+			console.Printf(", %d times", uint64(count))
 		}
 	}
 	console.String("\n")

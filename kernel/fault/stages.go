@@ -258,8 +258,8 @@ func LeaveStages() {
 	startAlarm()
 	releaseWatches(r)
 	if n := arch.DroppedNMIs(); n != dropped {
-		console.Dec(uint64(n - dropped))
-		console.String(" NMI came while the trace was written and was not traced\n")
+		console.Printf("%d NMI came while the trace was written and was not traced\n",
+			uint64(n-dropped))
 		dropped = n
 	}
 }

@@ -71,9 +71,7 @@ func setStackDump() {
 	}
 	if n > maxStackDump {
 		n = maxStackDump
-		console.String("trace.stack= is cut to ")
-		console.Dec(n)
-		console.String(" bytes\n")
+		console.Printf("trace.stack= is cut to %d bytes\n", n)
 	}
 	stackDump, stackDumpSet = int(n+7)/8, true
 }

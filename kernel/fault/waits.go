@@ -314,6 +314,5 @@ func endGoroutines() {
 	console.String(tracer.AllGoroutines)
 	console.Dec(all)
 	console.String(tracer.OfThemRun)
-	console.Dec(running)
-	console.String("\n")
+	console.Printf("%d\n", running)
 }

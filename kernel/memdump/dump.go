@@ -175,11 +175,7 @@ func sendAll() bool {
 // result prints the result on the console.
 func result(began uint64, how string) {
 	console.FreshLine()
-	console.String("core: ")
-	console.Dec(uint64(sentPages()))
-	console.String(" pages sent in ")
-	console.Dec((clock.Now() - began) / 1e6)
-	console.String(" ms")
+	console.Printf("core: %d pages sent in %d ms", uint64(sentPages()), (clock.Now()-began)/1e6)
 	console.String(how)
 	console.String("\n")
 }

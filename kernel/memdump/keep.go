@@ -121,13 +121,8 @@ func keepInRAM() {
 	}
 	k.Finish()
 	arch.WriteBackCaches()
-	console.String("core: ")
-	console.Dec(uint64(n))
-	console.String(" of ")
-	console.Dec(uint64(k.Pages))
-	console.String(" pages kept in ")
-	console.Dec((clock.Now() - began) / 1e6)
-	console.String(" ms")
+	console.Printf("core: %d of %d pages kept in %d ms",
+		uint64(n), uint64(k.Pages), (clock.Now()-began)/1e6)
 	if !all {
 		console.String(": the time is over (core.time=)")
 	}

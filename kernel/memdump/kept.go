@@ -167,17 +167,13 @@ func findLost(k *dump.Kept) {
 			}
 		}
 	}
-	console.String("core: the boot before has kept ")
-	console.Dec(uint64(all))
-	console.String(" pages of its memory, of which ")
-	console.Dec(uint64(gone))
-	console.String(" are overwritten")
+	console.Printf("core: the boot before has kept %d pages of its memory, of which %d are overwritten",
+		uint64(all), uint64(gone))
 	between := ": "
 	for c, n := range lost {
 		if n > 0 {
 			console.String(between)
-			console.Dec(uint64(n))
-			console.String(" of ")
+			console.Printf("%d of ", uint64(n))
 			console.String(dump.Class(c).String())
 			between = ", "
 		}

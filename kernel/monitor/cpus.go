@@ -33,12 +33,10 @@ func runCPUs() {
 			known = looked.OfCPU(n)
 		}
 		console.Byte(mark)
-		console.DecPad(uint64(n), 2)
-		console.String("  ")
+		console.Printf("%2d  ", uint64(n))
 		console.String(state)
 		spaces(10 - len(state))
-		console.DecPad(uint64(looked.Thread), 7)
-		console.String("  ")
+		console.Printf("%7d  ", uint64(looked.Thread))
 		if known {
 			printUser(&looked)
 		}

@@ -47,8 +47,7 @@ func handlesLine(k handle.Kind, s *handle.Sum) {
 		console.Byte(' ')
 	}
 	for _, n := range [...]uint64{s.Open, s.Most, s.Opens, s.Doubles} {
-		console.Byte(' ')
-		console.DecPad(n, 9)
+		console.Printf(" %9d", n)
 	}
 	console.String("\n")
 }
@@ -72,15 +71,12 @@ func listHandles(k handle.Kind) {
 		}
 		console.String(" since ")
 		seconds(h.Since)
-		console.String(" s, thread ")
-		console.Dec(uint64(h.Thread))
-		console.String(", ")
+		console.Printf(" s, thread %d, ", uint64(h.Thread))
 		printStack(h.Stack)
 		console.String("\n")
 	}
 	if left > 0 {
-		console.Dec(left)
-		console.String(" more are not shown; `handles send` has all\n")
+		console.Printf("%d more are not shown; `handles send` has all\n", left)
 	}
 	if shown == 0 {
 		console.String("none\n")

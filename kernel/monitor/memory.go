@@ -138,9 +138,7 @@ func examine(addr uintptr, f Format) (next uintptr) {
 		for n := min(f.PerLine(), left); n > 0; n-- {
 			v, ok := loadSized(addr, f.Size)
 			if !ok {
-				console.String(" cannot be read: nothing is mapped at ")
-				console.Hex(uint64(addr))
-				console.String("\n")
+				console.Printf(" cannot be read: nothing is mapped at %x\n", uint64(addr))
 				return addr
 			}
 			showItem(v, f)
@@ -276,10 +274,7 @@ func runSym(args []byte) {
 		if found++; found > maxFound {
 			continue
 		}
-		console.Hex(uint64(f.Entry()))
-		console.String(" to ")
-		console.Hex(uint64(f.End()))
-		console.String(" ")
+		console.Printf("%x to %x ", uint64(f.Entry()), uint64(f.End()))
 		console.Bytes(f.Name())
 		console.String("\n")
 	}
@@ -287,8 +282,7 @@ func runSym(args []byte) {
 	case found == 0:
 		console.String("no function has that in its name\n")
 	case found > maxFound:
-		console.Dec(uint64(found - maxFound))
-		console.String(" more have it in their name\n")
+		console.Printf("%d more have it in their name\n", uint64(found-maxFound))
 	}
 }
 
@@ -301,8 +295,7 @@ func printPC(pc uintptr, call bool) {
 	t, ok := tracer.OwnTable()
 	f, found := t.Find(at)
 	if !ok || !found {
-		console.Hex(uint64(pc))
-		console.String(", in no function")
+		console.Printf("%x, in no function", uint64(pc))
 		return
 	}
 	if c, ok := f.Inlined(at); ok {
@@ -327,16 +320,14 @@ func printFunc(pc uintptr) {
 
 func printEntry(f *tracer.Func, pc uintptr) {
 	console.Bytes(f.Name())
-	console.String("+")
-	console.Hex(uint64(pc - f.Entry()))
+	console.Printf("+%x", uint64(pc-f.Entry()))
 }
 
 func printLine(f *tracer.Func, at uintptr) {
 	if file, line, ok := f.FileLine(at); ok {
 		console.String(" ")
 		console.Bytes(lastElement(file))
-		console.String(":")
-		console.Dec(uint64(line))
+		console.Printf(":%d", uint64(line))
 	}
 }
 

@@ -237,13 +237,9 @@ func greet() {
 		}
 		fault.Stop.FindStacks()
 		if fault.Stop.Goroutine != 0 {
-			console.String("goroutine ")
-			console.Dec(fault.Stop.Goroutine)
-			console.String(", ")
+			console.Printf("goroutine %d, ", fault.Stop.Goroutine)
 		}
-		console.String("thread ")
-		console.Dec(uint64(fault.Stop.Thread))
-		console.String(",\n  in ")
+		console.Printf("thread %d,\n  in ", uint64(fault.Stop.Thread))
 		printPC(fault.Stop.PC, fault.Stop.Call)
 	}
 	console.String("\nmonitor: `help` lists the commands, `continue` or ^D goes on\n")
@@ -374,8 +370,7 @@ func spaces(n int) {
 
 // seconds writes a time in ns as seconds.
 func seconds(ns uint64) {
-	console.Dec(ns / 1e9)
-	console.Byte('.')
+	console.Printf("%d.", ns/1e9)
 	for div := uint64(1e8); div >= 1e6; div /= 10 {
 		console.Byte('0' + byte(ns/div%10))
 	}

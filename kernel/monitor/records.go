@@ -58,9 +58,7 @@ func runProbe(args []byte) {
 		console.String("want `probe` or `probe dump`\n")
 	default:
 		functions, places := probe.Places()
-		console.Dec(uint64(functions))
-		console.String(" functions are probed, at ")
-		console.Dec(uint64(places))
-		console.String(" places; `probe dump` sends the counts\n")
+		console.Printf("%d functions are probed, at %d places; `probe dump` sends the counts\n",
+			uint64(functions), uint64(places))
 	}
 }

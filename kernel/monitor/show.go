@@ -44,12 +44,10 @@ func runGoroutines(args []byte) {
 		}
 	}
 	if left > 0 {
-		console.Dec(left)
-		console.String(" more are not shown\n")
+		console.Printf("%d more are not shown\n", left)
 	}
 	if hidden > 0 {
-		console.Dec(hidden)
-		console.String(" of the runtime's own are not shown; `goroutines all` does\n")
+		console.Printf("%d of the runtime's own are not shown; `goroutines all` does\n", hidden)
 	}
 }
 
@@ -63,17 +61,13 @@ func lineOfGroup(p *fault.Group, g *goinfo.G) {
 	}
 	console.Byte(mark)
 	if p.N > 1 {
-		console.DecPad(uint64(p.N), 5)
-		console.String(" goroutines [")
+		console.Printf("%5d goroutines [", uint64(p.N))
 	} else {
-		console.DecPad(g.ID, 5)
-		console.String(" [")
+		console.Printf("%5d [", g.ID)
 	}
 	console.String(g.State())
 	if s, ok := p.Waited(); ok {
-		console.String(", ")
-		console.Dec(s)
-		console.String(" s")
+		console.Printf(", %d s", s)
 	}
 	console.String("] ")
 	ok := true
@@ -267,9 +261,7 @@ func runThreads() {
 			mark = '*'
 		}
 		console.Byte(mark)
-		console.DecPad(uint64(t.TID), 4)
-		console.DecPad(t.CPU/1e9, 4)
-		console.Byte('.')
+		console.Printf("%4d%4d.", uint64(t.TID), t.CPU/1e9)
 		for div := uint64(1e8); div >= 1e6; div /= 10 {
 			console.Byte('0' + byte(t.CPU/div%10))
 		}
@@ -280,11 +272,9 @@ func runThreads() {
 			console.String(t.Why.String())
 			switch t.Why {
 			case thread.ForFutex:
-				console.String(" ")
-				console.Hex(uint64(t.Key))
+				console.Printf(" %x", uint64(t.Key))
 			case thread.ForEpoll, thread.ForFile:
-				console.String(" ")
-				console.Dec(uint64(t.Key))
+				console.Printf(" %d", uint64(t.Key))
 			}
 		}
 		console.String(": ")
@@ -300,10 +290,7 @@ func runStacks() {
 		s := &stack.Table[i]
 		console.String(s.Name)
 		spaces(8 - len(s.Name))
-		console.DecPad(uint64(s.Size()), 9)
-		console.DecPad(uint64(s.Used), 8)
-		console.DecPad(uint64(s.Limit), 7)
-		console.String("  ")
+		console.Printf("%9d%8d%7d  ", uint64(s.Size()), uint64(s.Used), uint64(s.Limit))
 		const width = 32
 		n := int(s.Used * width / s.Size())
 		if s.Used > 0 && n == 0 {

@@ -59,20 +59,14 @@ func listWatches() {
 			continue
 		}
 		none = false
-		console.String("  ")
-		console.Dec(uint64(i))
-		console.String("  ")
-		console.Hex(uint64(w.Addr))
-		console.String("  ")
-		console.Dec(uint64(w.Size))
+		console.Printf("  %d  %x  %d", uint64(i), uint64(w.Addr), uint64(w.Size))
 		if w.Reads {
 			console.String(" bytes, reads and writes")
 		} else {
 			console.String(" bytes, writes")
 		}
 		if known {
-			console.String("; holds ")
-			console.Hex(v)
+			console.Printf("; holds %x", v)
 		}
 		console.String("\n")
 	}

@@ -104,9 +104,7 @@ func logSize(name string, size, least uint64) uintptr {
 	}
 	if ok {
 		console.String(name)
-		console.String(" is ignored: want a number from ")
-		console.Dec(least)
-		console.String("\n")
+		console.Printf(" is ignored: want a number from %d\n", least)
 	}
 	return uintptr(size)
 }

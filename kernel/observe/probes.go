@@ -41,11 +41,7 @@ func PrintProbes() {
 		return
 	}
 	functions, places := probe.Places()
-	console.String("\nprobes  ")
-	console.Dec(uint64(functions))
-	console.String(" functions, ")
-	console.Dec(uint64(places))
-	console.String(" places")
+	console.Printf("\nprobes  %d functions, %d places", uint64(functions), uint64(places))
 }
 
 // inArchive finds a file in the cpio archive (newc format) at lo, and returns where its contents

@@ -142,13 +142,9 @@ func printSkew() {
 	}
 	console.String("; ")
 	if skewed > 1 {
-		console.String("the TSCs of ")
-		console.Dec(uint64(skewed))
-		console.String(" CPUs are off, most of all: ")
+		console.Printf("the TSCs of %d CPUs are off, most of all: ", uint64(skewed))
 	}
-	console.String("CPU ")
-	console.Dec(uint64(mostSkewed))
-	console.String("'s TSC is ")
+	console.Printf("CPU %d's TSC is ", uint64(mostSkewed))
 	printTicks(distance(mostSkew))
 	if int64(mostSkew) > 0 {
 		console.String(" behind")
@@ -164,10 +160,8 @@ func printSkew() {
 // printTicks prints a time, in ns if it is short, else in us.
 func printTicks(ticks uint64) {
 	if ns := clock.Nanos(ticks); ns < 10_000 {
-		console.Dec(ns)
-		console.String(" ns")
+		console.Printf("%d ns", ns)
 	} else {
-		console.Dec(ns / 1000)
-		console.String(" us")
+		console.Printf("%d us", ns/1000)
 	}
 }

@@ -28,10 +28,7 @@ func Print() {
 	if all < 2 {
 		return
 	}
-	console.String("\ncpus    ")
-	console.Dec(uint64(percpu.Count()))
-	console.String(" of ")
-	console.Dec(all)
+	console.Printf("\ncpus    %d of %d", uint64(percpu.Count()), all)
 	if byACPI {
 		console.String(" by ACPI")
 	} else {
@@ -43,18 +40,16 @@ func Print() {
 	case noRAM:
 		console.String("; there is not enough RAM behind the image for the stacks of more (QEMU: -m)")
 	case silent != 0:
-		console.String("; no answer within 100 ms from ")
-		console.Dec(uint64(silent))
+		console.Printf("; no answer within 100 ms from %d", uint64(silent))
 		printSilent()
 	}
 	if moreCPUs != 0 {
-		console.String("; the kernel takes ")
-		console.Dec(arch.MaxCPUs)
+		console.Printf("; the kernel takes %d", arch.MaxCPUs)
 	}
 	printSkew()
 	if farCPUs != 0 {
-		console.String("; without x2APIC none can be reached that has a number above 254: ")
-		console.Dec(uint64(farCPUs))
+		console.Printf("; without x2APIC none can be reached that has a number above 254: %d",
+			uint64(farCPUs))
 	}
 }
 

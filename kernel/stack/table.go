@@ -263,9 +263,6 @@ func WarnOnce(i int) {
 	console.FreshLine()
 	console.String("stack ")
 	console.String(s.Name)
-	console.String(": at least ")
-	console.Dec(uint64(s.Used))
-	console.String(" of ")
-	console.Dec(uint64(s.Size()))
+	console.Printf(": at least %d of %d", uint64(s.Used), uint64(s.Size()))
 	console.String(" bytes used, warning: above 75 %\n")
 }

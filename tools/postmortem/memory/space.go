@@ -110,13 +110,6 @@ func (s *Space) ReadAt(p []byte, virtual int64) (n int, err error) {
 	return n, nil
 }
 
-// Word reads the eight bytes at a virtual address.
-func (s *Space) Word(virtual uint64) (uint64, error) {
-	var b [8]byte
-	err := s.Read(b[:], virtual)
-	return binary.LittleEndian.Uint64(b[:]), err
-}
-
 var _ io.ReaderAt = (*Space)(nil)
 
 // Walk calls f with all RAM that is mapped, in the order of virtual addresses as numbers without a

@@ -100,9 +100,6 @@ func (p *Pages) Use(sec *Contents) {
 	}
 }
 
-// NewPages returns pages of a section.
-func NewPages(sec *Contents) Pages { return Pages{sec: sec} }
-
 // PagesOf returns pages of a section as it lies in the file.
 func (f *File) PagesOf(s *Section) *Pages {
 	return &Pages{sec: &Contents{f: f, off: s.Off, Size: s.Len}}
