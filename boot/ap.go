@@ -79,7 +79,7 @@ func FillAP(page, lo, top, record uintptr, main func()) {
 	const exceptions = 32
 	to := page + apFault
 	gate := to&0xffff | 0x8e00<<32 | to>>16<<48
-	for i := uintptr(0); i < exceptions; i++ {
+	for i := range uintptr(exceptions) {
 		put(apIDT32+i*8, gate|apCodeSel<<16)
 		put(apIDT64+i*16, gate|apLongSel<<16)
 		put(apIDT64+i*16+8, 0)

@@ -77,7 +77,7 @@ func (i *Info) byGRUB() bool {
 	if i.nLoader < len(name) {
 		return false
 	}
-	for n := 0; n < len(name); n++ {
+	for n := range len(name) {
 		if i.loader[n] != name[n] {
 			return false
 		}

@@ -453,11 +453,10 @@ func (vm *VM) cleanup() {
 
 // hex reads a hexadecimal number that follows key in text, as "RIP=00261f80".
 func hex(text, key string) (uint64, bool) {
-	i := strings.Index(text, key)
-	if i < 0 {
+	_, digits, ok := strings.Cut(text, key)
+	if !ok {
 		return 0, false
 	}
-	digits := text[i+len(key):]
 	if end := strings.IndexFunc(digits,
 		func(r rune) bool { return !strings.ContainsRune("0123456789abcdefABCDEF", r) }); end >= 0 {
 		digits = digits[:end]

@@ -97,7 +97,7 @@ func (w *Writer) value(v uintptr) {
 		return
 	}
 	near8, near16 := -1, -1
-	for i := 0; i < RecentValues; i++ {
+	for i := range RecentValues {
 		d := v - c.value(i)
 		if d == 0 {
 			w.pack(byte(i))

@@ -101,7 +101,7 @@ func nameNumber(name, known string) (number uint64, ok bool) {
 	if len(name) < n {
 		return 0, false
 	}
-	for i := 0; i < n; i++ {
+	for i := range n {
 		if name[i] != known[i] {
 			return 0, false
 		}

@@ -93,7 +93,7 @@ func ParsePCTable(pclntab []byte, textStart uintptr) (t PCTable, ok bool) {
 	}
 	var off [5]uint32
 	prev := uint64(hdrSize)
-	for i := uint32(0); i < 5; i++ {
+	for i := range uint32(5) {
 		o := t.u64(hdrNameOff + 8*i)
 		if o < prev || o > uint64(len(pclntab)) {
 			return PCTable{}, false

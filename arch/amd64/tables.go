@@ -99,7 +99,7 @@ func LoadTables() {
 	ltr(selTSS)
 
 	stubs, _, _, _, _, _ := entryAddrs()
-	for v := 0; v < 256; v++ {
+	for v := range 256 {
 		ist := ISTOf(v)
 		vectorIST[v] = uint8(ist)
 		all.setGate(v, stubs+uintptr(v)*vectorStub, ist)

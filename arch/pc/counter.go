@@ -200,7 +200,7 @@ func moves(r reference) bool {
 	// one on an ISA bus.
 	const enough = 400
 	first := count(r)
-	for i := 0; i < enough; i++ {
+	for range enough {
 		if count(r) != first {
 			return true
 		}
@@ -228,7 +228,7 @@ func (m *machine) read() (p point) {
 	for r := range p {
 		p[r].width = ^uint64(0)
 	}
-	for i := 0; i < readings; i++ {
+	for range readings {
 		for r := refFirst; r < refNone; r++ {
 			if m.counts[r] {
 				before := amd64.ReadTSC()
@@ -253,7 +253,7 @@ func (r *reading) keep(before, after uint64, count uint32) {
 func (m *machine) after(a *point, halves uint64) point {
 	var passed [refNone]uint64
 	last, start := *a, amd64.ReadTSC()
-	for i := 0; i < looks; i++ {
+	for range looks {
 		amd64.Pause()
 		tsc := amd64.ReadTSC()
 		clocks, over := 0, 0

@@ -115,7 +115,7 @@ func Bytes(p Part) []byte {
 	}
 	h := at(found)
 	a := found + headerSize
-	for i := Part(0); i < p; i++ {
+	for i := range p {
 		a += uintptr(h.length[i])
 	}
 	return unsafe.Slice((*byte)(arch.Pointer(a)), int(h.length[p]))

@@ -197,7 +197,7 @@ func writeFaultRegisters(f *tracer.Frame) {
 func writeBoundsRegisters(fp uintptr) {
 	const n = (boundsFrame-boundsRegs)/8 + 2
 	lo := fp - boundsFrame + boundsRegs
-	for i := 0; i < n; i++ {
+	for i := range n {
 		v, ok := tracer.ReadWord(lo + uintptr(i)*8)
 		if !ok || argsLeft < n {
 			return

@@ -230,7 +230,7 @@ func reportSyscalls() {
 	console.FreshLine()
 	console.Printf("%d system calls", percpu.Calls())
 	none := true
-	for n := 0; n < linux.MaxCall; n++ {
+	for n := range linux.MaxCall {
 		if count := linux.Unknown(n); count > 0 {
 			if none {
 				console.String("; not answered:")

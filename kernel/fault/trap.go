@@ -256,7 +256,7 @@ func RaiseInterrupt(number uint8) {
 	on := arch.InterruptsEnabled()
 	arch.InterruptSelf(number)
 	arch.EnableInterrupts()
-	for i := 0; i < 100; i++ {
+	for range 100 {
 		arch.Pause()
 	}
 	if !on {

@@ -85,7 +85,7 @@ func findBuildID(p, end uintptr) {
 		}
 		if name == 4 && load32(p+12) == noteGNU && typ == buildIDTyp &&
 			desc <= uintptr(len(buildIDBytes)) {
-			for i := uintptr(0); i < desc; i++ {
+			for i := range desc {
 				buildIDBytes[i] = *(*byte)(arch.Pointer(d + i))
 			}
 			buildIDLen = int(desc)

@@ -459,7 +459,7 @@ func (c *call) pollFor(timeout uint64) int64 {
 		return -eINVAL
 	}
 	hits := int64(0)
-	for i := uintptr(0); i < n; i++ {
+	for i := range n {
 		at := c.pointer(0) + i*8
 		fd, ok1 := in32(at)
 		events, ok2 := in32(at + 4)

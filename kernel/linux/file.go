@@ -86,7 +86,7 @@ func (c *call) vector(f *file, write, positioned bool) int64 {
 	copied := *c
 	p := &copied
 	p.part = true
-	for i := uintptr(0); i < count; i++ {
+	for i := range count {
 		base, size, ok := inPair(vec + i*16)
 		if !ok {
 			break // it was there before the read changed it
@@ -122,7 +122,7 @@ func (c *call) vector(f *file, write, positioned bool) int64 {
 // checkParts checks count parts of struct iovec at vec before anything is moved, at most most bytes
 // of each. It returns the number of bytes, up to what one call moves.
 func checkParts(vec, count, most uintptr) (total uintptr, errno int64) {
-	for i := uintptr(0); i < count; i++ {
+	for i := range count {
 		base, size, ok := inPair(vec + i*16)
 		switch {
 		case !ok:

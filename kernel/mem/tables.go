@@ -321,7 +321,7 @@ func tableEntry(addr uintptr, want int) uintptr {
 			if f == 0 {
 				return 0
 			}
-			for i := uintptr(0); i < 512; i++ {
+			for i := range uintptr(512) {
 				*at(f + i*8) = e&^arch.PTELarge + uint64(i*arch.PageSize)
 			}
 			t = arch.Physical(f)

@@ -148,7 +148,7 @@ func sentPages() uint32 { return pages.count - pages.lost - items.unreadable }
 
 // putMemory writes the ranges of RAM to b, and returns their length.
 func putMemory(b []byte) (n int) {
-	for i := 0; i < dump.MaxRanges; i++ {
+	for i := range dump.MaxRanges {
 		lo, hi, ok := mem.RAM(i)
 		if sendingKept {
 			k := keptAt(found)

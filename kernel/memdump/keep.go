@@ -217,7 +217,7 @@ func hideInPlace() (left int) {
 
 // secretIn reports whether one of the first n pieces of room.hidden lies in a page.
 func secretIn(f uintptr, n int) bool {
-	for i := 0; i < n; i++ {
+	for i := range n {
 		if space().hidden[i].lo&^(arch.PageSize-1) == f {
 			return true
 		}

@@ -225,7 +225,7 @@ func (l *Line) insert(n int) {
 	for i := l.n - 1; i >= l.cursor; i-- {
 		l.text[i+n] = l.text[i]
 	}
-	for i := 0; i < n; i++ {
+	for i := range n {
 		l.text[l.cursor+i] = l.char[i]
 	}
 	l.n += n

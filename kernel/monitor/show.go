@@ -139,7 +139,7 @@ func printIfOwn(t *tracer.PCTable, std []byte, kind tracer.Kind, addr uintptr) b
 		return false
 	}
 	c, inlined := f.Inlined(at)
-	for n := 0; n < maxInlined; n++ {
+	for range maxInlined {
 		if file, _, ok := f.FileLine(at); ok && len(file) > 0 && file[0] == '/' &&
 			!startsWith(file, std) {
 			if inlined {
@@ -296,7 +296,7 @@ func runStacks() {
 		if s.Used > 0 && n == 0 {
 			n = 1
 		}
-		for k := 0; k < width; k++ {
+		for k := range width {
 			if k < n {
 				console.Byte('#')
 			} else {

@@ -109,7 +109,7 @@ func cutTable(a uintptr, l int32, p uint64) bool {
 	if l > 0 {
 		shift := 9 * uint(l-1)
 		left := false
-		for i := uint64(0); i < perTable; i++ {
+		for i := range uint64(perTable) {
 			slot := word(a + uintptr(i*8))
 			if *slot == 0 {
 				continue

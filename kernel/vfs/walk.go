@@ -240,7 +240,7 @@ func Readlink(id ID, buf []byte) (int, Errno) {
 	}
 	t := target(n)
 	m := min(len(t), len(buf))
-	for i := 0; i < m; i++ {
+	for i := range m {
 		buf[i] = t[i]
 	}
 	return m, 0

@@ -99,7 +99,7 @@ func (b *bench) watermarks() error {
 	}
 	tried := 0
 	marked := map[string]int{}
-	for _, line := range strings.Split(list.text.String(), "\r\n") {
+	for line := range strings.SplitSeq(list.text.String(), "\r\n") {
 		line = strings.TrimSpace(line)
 		kind, _, _ := strings.Cut(line, " ")
 		context, _, _ := strings.Cut(kind, ".")

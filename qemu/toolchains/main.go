@@ -242,7 +242,7 @@ func importTestdata(ctx context.Context, dir string) error {
 		return err
 	}
 	file := []byte("package main\n")
-	for _, path := range strings.Fields(said) {
+	for path := range strings.FieldsSeq(said) {
 		host, _, _ := strings.Cut(path, "/")
 		if strings.Contains(host, ".") && !strings.HasPrefix(path, batch.Module) {
 			file = fmt.Appendf(file, "import _ %q\n", path)

@@ -213,7 +213,7 @@ func (g *goTable) lookup(f *File, pc uint64, m *goMemory) (frames []lookup.Call,
 	entry = uint64(fn.Entry())
 	frames = m.frames()
 	inner := "" // name of the frame called by the one at hand
-	for depth := 0; depth < lookup.MaxInlined; depth++ {
+	for depth := range lookup.MaxInlined {
 		index, _ := g.pcData(fn, tracer.PCDataInlTreeIndex, pc)
 		var call inlinedCall
 		inlined := false

@@ -95,7 +95,7 @@ func (f *File) readSymbols() *symbolTable {
 		text := of.TextSections()
 		p.oneFile = true
 		n := uint64(len(p.tab)) / p.entsize
-		for i := uint64(0); i < n; i++ {
+		for i := range n {
 			s := f.rawSymbol(p, i)
 			if i > 1 && stdelf.ST_TYPE(s.Info) == stdelf.STT_FILE {
 				p.oneFile = false

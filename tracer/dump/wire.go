@@ -248,7 +248,7 @@ func PutAnnounce(b []byte, a *Announce) int {
 	if a.Kept {
 		b[29] |= 2
 	}
-	for i := 0; i < len(a.Key); i++ { // by hand: a copy is a call of the runtime
+	for i := range len(a.Key) { // by hand: a copy is a call of the runtime
 		b[30+i] = a.Key[i]
 	}
 	n := announceSize
@@ -266,7 +266,7 @@ func ParseAnnounce(b []byte) (a Announce, ok bool) {
 	}
 	a = Announce{Highest: Uint64(b), Root: Uint64(b[8:]), Pages: Uint32(b[16:]), CPUs: Uint32(b[20:]),
 		Dead: Uint32(b[24:]), Sealed: b[29]&1 != 0, Kept: b[29]&2 != 0}
-	for i := 0; i < len(a.Key); i++ {
+	for i := range len(a.Key) {
 		a.Key[i] = b[30+i]
 	}
 	for i := announceSize; i < len(b); i++ {
@@ -400,7 +400,7 @@ func (a *Answer) Has(item uint32) bool {
 func PutAnswer(b []byte, a *Answer) int {
 	PutUint32(b, a.Next)
 	PutUint32(b[4:], a.Latest)
-	for i := 0; i < len(a.Behind); i++ {
+	for i := range len(a.Behind) {
 		b[8+i] = a.Behind[i]
 	}
 	return AnswerSize
@@ -412,7 +412,7 @@ func ParseAnswer(b []byte, a *Answer) bool {
 		return false
 	}
 	a.Next, a.Latest = Uint32(b), Uint32(b[4:])
-	for i := 0; i < len(a.Behind); i++ {
+	for i := range len(a.Behind) {
 		a.Behind[i] = b[8+i]
 	}
 	return true

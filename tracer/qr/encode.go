@@ -79,7 +79,7 @@ func (c *Code) gather(head, data []byte) {
 	c.put(modeNumeric, modeBits)
 	c.put(uint32(Digits(n)), countBits(c.Version))
 	group, have := uint64(0), 0
-	for i := 0; i < n; i++ {
+	for i := range n {
 		b := byte(0)
 		if i < len(head) {
 			b = head[i]
@@ -139,21 +139,21 @@ func (c *Code) number(v uint64, n int) {
 // its data by the generator, whose roots are the first powers of 2.
 func (c *Code) correct() {
 	x := uint32(1)
-	for i := 0; i < 255; i++ {
+	for i := range 255 {
 		c.exp[i], c.exp[i+255] = byte(x), byte(x)
 		c.log[x&255] = byte(i)
 		if x <<= 1; x&0x100 != 0 {
 			x ^= 0x11d
 		}
 	}
-	n := int(checkWords[c.Level&3][(c.Version-1)%MaxVersion])
+	n := checkWords.of(c.Version, c.Level)
 	g := &c.generator // without the highest coefficient, which is 1; the next highest first
 	for i := range g {
 		g[i] = 0
 	}
 	g[n-1] = 1
-	for root := 0; root < n; root++ {
-		for k := 0; k < n; k++ {
+	for root := range n {
+		for k := range n {
 			g[k] = c.times(g[k], c.exp[root])
 			if k+1 < n {
 				g[k] ^= g[k+1]
@@ -166,7 +166,7 @@ func (c *Code) correct() {
 			r[i] = 0
 		}
 		first, length := c.block(b)
-		for i := 0; i < length; i++ {
+		for i := range length {
 			f := c.words[first+i] ^ r[0]
 			for k := 0; k+1 < n; k++ {
 				r[k] = r[k+1] ^ c.times(g[k], f)
@@ -184,7 +184,7 @@ func (c *Code) times(a, b byte) byte {
 	return c.exp[int(c.log[a])+int(c.log[b])]
 }
 
-func (c *Code) blocks() int { return int(blocks[c.Level&3][(c.Version-1)%MaxVersion]) }
+func (c *Code) blocks() int { return blocks.of(c.Version, c.Level) }
 
 // block returns where the data of a block begins, and its length: the last blocks have one word
 // more.

@@ -7,7 +7,7 @@ package qr
 // mask chooses a mask and applies it.
 func (c *Code) mask() {
 	best := uint32(1<<32 - 1)
-	for m := uint8(0); m < 8; m++ {
+	for m := range uint8(8) {
 		c.format(m)
 		if p := c.penalty(m); p < best {
 			best, c.Mask = p, m
@@ -23,7 +23,7 @@ func (c *Code) mask() {
 func masked(l, data *line, m uint8, i int, column bool) line {
 	// Each mask has a period of 12 in both directions.
 	period := uint64(0)
-	for k := 0; k < 12; k++ {
+	for k := range 12 {
 		x, y := k, i
 		if column {
 			x, y = i, k
@@ -88,7 +88,7 @@ func (c *Code) penalty(m uint8) (sum uint32) {
 // what looks like a finder.
 func (c *Code) inLine(l *line) (sum uint32) {
 	light := l.inverted(c.size)
-	for k := 0; k < 2; k++ {
+	for k := range 2 {
 		five := *l
 		if k == 1 {
 			five = light

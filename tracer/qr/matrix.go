@@ -89,8 +89,8 @@ func (c *Code) alignment() {
 	if c.Version == 32 {
 		step = 26
 	}
-	for i := 0; i < n; i++ {
-		for k := 0; k < n; k++ {
+	for i := range n {
+		for k := range n {
 			if i == 0 && (k == 0 || k == n-1) || i == n-1 && k == 0 {
 				continue
 			}
@@ -117,12 +117,12 @@ func (c *Code) format(mask uint8) {
 	levels := [...]uint32{L: 1, M: 0, Q: 3, H: 2}
 	v := levels[c.Level&3]<<3 | uint32(mask)
 	rest := v
-	for i := 0; i < 10; i++ {
+	for range 10 {
 		rest = rest<<1 ^ rest>>9*0x537
 	}
 	v = v<<10 | rest
 	v ^= 0x5412
-	for i := 0; i < 15; i++ {
+	for i := range 15 {
 		dark := v>>uint(i)&1 != 0
 		// Around the first finder.
 		switch {
@@ -151,11 +151,11 @@ func (c *Code) version() {
 		return
 	}
 	rest := uint32(c.Version)
-	for i := 0; i < 12; i++ {
+	for range 12 {
 		rest = rest<<1 ^ rest>>11*0x1f25
 	}
 	v := uint32(c.Version)<<12 | rest
-	for i := 0; i < 18; i++ {
+	for i := range 18 {
 		dark := v>>uint(i)&1 != 0
 		a, b := c.size-11+i%3, i/3
 		c.set(a, b, dark)
@@ -175,15 +175,15 @@ func (c *Code) place() {
 	c.path = path{x: c.size - 1, y: c.size - 1, up: true}
 	n := c.blocks()
 	_, longest := c.block(n - 1)
-	for i := 0; i < longest; i++ {
-		for b := 0; b < n; b++ {
+	for i := range longest {
+		for b := range n {
 			if first, length := c.block(b); i < length {
 				c.word(c.words[first+i])
 			}
 		}
 	}
-	for i := 0; i < int(checkWords[c.Level&3][(c.Version-1)%MaxVersion]); i++ {
-		for b := 0; b < n; b++ {
+	for i := 0; i < checkWords.of(c.Version, c.Level); i++ {
+		for b := range n {
 			c.word(c.check[b][i])
 		}
 	}

@@ -31,7 +31,7 @@ func (s *Session) Begin(private, receiver *[PointSize]byte) (public [PointSize]b
 	k = Derive(&k, &part)
 	for _, p := range [...]*[PointSize]byte{&public, receiver} {
 		for half := 0; half < PointSize; half += 16 {
-			for i := 0; i < len(part); i++ {
+			for i := range len(part) {
 				part[i] = p[half+i]
 			}
 			k = Derive(&k, &part)
@@ -45,7 +45,7 @@ func (s *Session) Begin(private, receiver *[PointSize]byte) (public [PointSize]b
 }
 
 func set(part *[16]byte, name string) {
-	for i := 0; i < len(part); i++ {
+	for i := range len(part) {
 		part[i] = name[i]
 	}
 }

@@ -27,7 +27,7 @@ func Init(seed uint64) {
 	found = arch.FindRandom()
 	for i := range state {
 		state[i] = seed ^ arch.ReadCounter()<<uint(i) ^ hardware()
-		for n := 0; n < 16; n++ {
+		for range 16 {
 			Word()
 		}
 	}

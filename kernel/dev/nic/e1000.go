@@ -127,7 +127,7 @@ func startE1000() bool {
 	setReg(e1000Control, reg(e1000Control)|controlReset)
 	// That takes a microsecond, in which the card must not be accessed. Then it reads its address
 	// from its memory, though not all emulators do that.
-	for i := 0; i < 1000; i++ {
+	for range 1000 {
 		arch.Pause()
 	}
 	for i := 0; reg(e1000Control)&controlReset != 0; i++ {
@@ -157,7 +157,7 @@ func startE1000() bool {
 		return false
 	}
 	setReg(e1000Control, reg(e1000Control)&^controlOff|controlLinkUp|controlAutoSpeed)
-	for i := uintptr(0); i < 128; i++ {
+	for i := range uintptr(128) {
 		setReg(e1000Multicast+4*i, 0)
 	}
 	startReceive()
@@ -220,7 +220,7 @@ func setRing(ring uintptr, base uintptr) {
 }
 
 func startReceive() {
-	for i := uint32(0); i < slots; i++ {
+	for i := range uint32(slots) {
 		arch.Store64(rxDesc(i), arch.Physical(rxBuffer(i)))
 		arch.Store64(rxDesc(i)+8, 0)
 	}
@@ -231,7 +231,7 @@ func startReceive() {
 }
 
 func startTransmit() {
-	for i := uint32(0); i < slots; i++ {
+	for i := range uint32(slots) {
 		arch.Store64(txDesc(i), arch.Physical(txBuffer(i)))
 		arch.Store64(txDesc(i)+8, 0)
 	}

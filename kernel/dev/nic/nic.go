@@ -184,7 +184,7 @@ func transfer(frame uintptr, n int, wait bool) bool {
 		return false
 	}
 	ok := false
-	for try := 0; try < 3; try++ {
+	for range 3 {
 		sends++
 		mine := sends
 		if post := drivers[card].post; post != nil && !wait {

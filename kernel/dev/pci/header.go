@@ -91,7 +91,7 @@ func (h *Header) Cap(id, after uint8) uint8 {
 	if after != 0 {
 		at = h.Byte(after + 1)
 	}
-	for n := 0; n < MaxCaps; n++ {
+	for range MaxCaps {
 		at &^= 3
 		if at < 0x40 {
 			return 0

@@ -72,7 +72,7 @@ func readLayout(h *pci.Header) (l layout) {
 		maxSize    = 1 << 24 // no device has more
 	)
 	at := uint8(0)
-	for n := 0; n < pci.MaxCaps; n++ {
+	for range pci.MaxCaps {
 		if at = h.Cap(pci.CapVendor, at); at == 0 {
 			break
 		}

@@ -73,7 +73,7 @@ func Send(reason string) {
 }
 
 func write(w *stream.Writer, reason string) {
-	for i := 0; i < len(magic); i++ {
+	for i := range len(magic) {
 		w.Byte(magic[i])
 	}
 	w.String(reason)

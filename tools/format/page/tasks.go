@@ -123,7 +123,7 @@ func (v *traceView) who() {
 		}
 	}
 	v.wait = v.State
-	for _, part := range strings.Split(v.State, ", ") {
+	for part := range strings.SplitSeq(v.State, ", ") {
 		n, unit, ok := strings.Cut(part, " ")
 		k, err := strconv.Atoi(n)
 		if !ok || err != nil || unit != "s" && unit != "minutes" {

@@ -41,7 +41,7 @@ const (
 func (s *Short) Wrap(text, indent string) (lines []string) {
 	for line := range strings.Lines(text) {
 		now, columns := "", 0
-		for _, word := range strings.Fields(line) {
+		for word := range strings.FieldsSeq(line) {
 			n := utf8.RuneCountInString(word)
 			if now != "" && columns+1+n > s.Width {
 				lines, now = append(lines, now), ""

@@ -179,7 +179,7 @@ func cleanSlow(name string, from int) string {
 // AppendClean appends a line of a target, without its ending, to dst in its safe form:
 // of the control characters tabs alone stay. It is for who shows lines without a Filter.
 func AppendClean(dst, line []byte) []byte {
-	for i := 0; i < len(line); i++ {
+	for i := range line {
 		if c := line[i]; c < 0x20 && c != '\t' || c >= 0x7f {
 			return append(dst, appendCleanSlow(line)...)
 		}

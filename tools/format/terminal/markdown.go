@@ -138,7 +138,7 @@ func table(out *strings.Builder, rows [][]string, columns int) {
 // fill writes words to lines of at most so many columns; a longer word has a line of its own.
 func fill(out *strings.Builder, text, first, indent string, columns int) {
 	line, empty := first, true
-	for _, w := range strings.Fields(plain(text)) {
+	for w := range strings.FieldsSeq(plain(text)) {
 		switch {
 		case empty:
 			line += w

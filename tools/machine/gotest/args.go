@@ -131,7 +131,7 @@ func cutFlag(arg string) (name, value string, hasValue bool) {
 // fromEnvironment takes the flags for tests out of GOFLAGS. Those for builds are the go
 // command's own.
 func (f *Flags) fromEnvironment(known *flag.FlagSet) error {
-	for _, word := range strings.Fields(os.Getenv("GOFLAGS")) {
+	for word := range strings.FieldsSeq(os.Getenv("GOFLAGS")) {
 		name, value, hasValue := cutFlag(word)
 		if !hasValue {
 			value = "true"

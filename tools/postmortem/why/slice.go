@@ -122,7 +122,7 @@ func (w *Why) way(ctx context.Context, s *Story, from fork,
 		p, at, heals = q, i, nil
 		value, known = w.valueAt(path, i, q)
 	}
-	for n := 0; n < mostHops; n++ {
+	for n := range mostHops {
 		if p.kind == inVector && p.reg == 15 {
 			return hops, "the constant 0", nil, nil // Go's internal ABI
 		}

@@ -243,7 +243,7 @@ func allKnown(n int) []bool {
 func (v *value) elements(t dwarf.Type, off, show, n int64, depth int) (string, bool) {
 	var b strings.Builder
 	b.WriteByte('[')
-	for i := int64(0); i < show; i++ {
+	for i := range show {
 		s, ok := v.format(t, off+i*t.Size(), depth+1)
 		if !ok || b.Len() > maxText {
 			return "", false

@@ -76,7 +76,7 @@ type Client struct {
 // FromEnvironment returns a client as the environment says, and nil if that names no server.
 func FromEnvironment() (*Client, error) {
 	c := &Client{Timeout: DefaultTimeout, MaxSize: DefaultMaxSize, Retries: DefaultRetries}
-	for _, s := range strings.Fields(os.Getenv(URLsEnv)) {
+	for s := range strings.FieldsSeq(os.Getenv(URLsEnv)) {
 		if strings.HasPrefix(s, "ima:") {
 			continue // how newer clients check signatures, which we do not
 		}

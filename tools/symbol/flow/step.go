@@ -33,7 +33,7 @@ var writes = sync.OnceValue(func() []uint8 {
 		writesFirst | zeros: "XOR XORPS XORPD PXOR SUB",
 		writesAXDX:          "MUL IMUL DIV IDIV CQO CDQ CDQE RDTSC",
 	} {
-		for _, n := range strings.Fields(list) {
+		for n := range strings.FieldsSeq(list) {
 			names[n] = bits
 		}
 	}

@@ -132,7 +132,7 @@ func OfRuntime(pkg string) bool {
 // standard are the folders of the standard library's source, of Go 1.26.
 var standard = func() map[string]bool {
 	all := make(map[string]bool)
-	for _, dir := range strings.Fields(`archive arena bufio bytes cmp compress container context
+	for dir := range strings.FieldsSeq(`archive arena bufio bytes cmp compress container context
 		crypto database debug embed encoding errors expvar flag fmt go hash html image index internal
 		io iter log maps math mime net os path plugin reflect regexp runtime simd slices sort strconv
 		strings structs sync syscall testing text time unicode unique unsafe vendor weak`) {
