@@ -76,26 +76,28 @@ type UART struct {
 // Init finds the port and sets it up: 115200 baud, 8 data bits, no parity, FIFO on, interrupts off.
 // If nothing answers, all output is dropped.
 func (u *UART) Init() {
-	amd64.Out8(u.port(regScratch), scratchProbe)
-	if amd64.In8(u.port(regScratch)) != scratchProbe {
+	u.out(regScratch, scratchProbe)
+	if u.in(regScratch) != scratchProbe {
 		u.absent = true
 		return
 	}
 	u.Flush() // the last words of its previous user
-	amd64.Out8(u.port(regIER), 0)
-	amd64.Out8(u.port(regLine), lineDLAB|line8N1)
-	amd64.Out8(u.port(regData), divisor)
-	amd64.Out8(u.port(regIER), 0)
-	amd64.Out8(u.port(regLine), line8N1)
-	amd64.Out8(u.port(regFIFO), fifoOnClear)
+	u.out(regIER, 0)
+	u.out(regLine, lineDLAB|line8N1)
+	u.out(regData, divisor)
+	u.out(regIER, 0)
+	u.out(regLine, line8N1)
+	u.out(regFIFO, fifoOnClear)
 	u.room = 1
-	if amd64.In8(u.port(regFIFO))&fifoWorks == fifoWorks {
+	if u.in(regFIFO)&fifoWorks == fifoWorks {
 		u.room = UARTRoom
 	}
-	amd64.Out8(u.port(regModem), modemReady)
+	u.out(regModem, modemReady)
 }
 
-func (u *UART) port(reg uint16) uint16 { return uint16(u.Base) + reg }
+func (u *UART) port(reg uint16) uint16  { return uint16(u.Base) + reg }
+func (u *UART) out(reg uint16, v uint8) { amd64.Out8(u.port(reg), v) }
+func (u *UART) in(reg uint16) uint8     { return amd64.In8(u.port(reg)) }
 
 // SetSpeed sets the speed in bits a second, and reports whether the port supports it: 115200, or a
 // divisor of that. Without a UART it does nothing.
@@ -107,10 +109,10 @@ func (u *UART) SetSpeed(baud uint32) bool {
 	if !u.absent {
 		u.Flush()
 		d := fastest / baud
-		amd64.Out8(u.port(regLine), lineDLAB|line8N1)
-		amd64.Out8(u.port(regData), uint8(d))
-		amd64.Out8(u.port(regIER), uint8(d>>8))
-		amd64.Out8(u.port(regLine), line8N1)
+		u.out(regLine, lineDLAB|line8N1)
+		u.out(regData, uint8(d))
+		u.out(regIER, uint8(d>>8))
+		u.out(regLine, line8N1)
 	}
 	return true
 }
@@ -124,7 +126,7 @@ func (u *UART) Present() bool { return !u.absent }
 // Send sends one byte unchanged and returns once the UART has taken it.
 func (u *UART) Send(b byte) {
 	if !u.absent && u.wait(statusTHRE) {
-		amd64.Out8(u.port(regData), b)
+		u.out(regData, b)
 	}
 }
 
@@ -155,7 +157,7 @@ func (u *UART) wait(bits uint8) bool {
 		polls = stalledPolls
 	}
 	for ; polls > 0; polls-- {
-		if amd64.In8(u.port(regStatus))&bits != 0 {
+		if u.in(regStatus)&bits != 0 {
 			u.stalled = false
 			return true
 		}
@@ -172,9 +174,9 @@ func (u *UART) EnableInput() {
 	if u.absent {
 		return
 	}
-	amd64.Out8(u.port(regFIFO), fifoTrigger)
-	amd64.Out8(u.port(regModem), modemReady|modemOUT2)
-	amd64.Out8(u.port(regIER), ierReceive)
+	u.out(regFIFO, fifoTrigger)
+	u.out(regModem, modemReady|modemOUT2)
+	u.out(regIER, ierReceive)
 }
 
 // Receive takes one byte out of the UART; ok is false if there is none. It does not wait.
@@ -191,11 +193,11 @@ func (u *UART) Receive() (b byte, ok bool) {
 	}
 	if u.next >= u.end {
 		switch {
-		case u.room > 1 && amd64.In8(u.port(regFIFO))&identify == identifyData:
+		case u.room > 1 && u.in(regFIFO)&identify == identifyData:
 			amd64.InAll(u.port(regData), u.received[:])
 			u.end, u.flowing = len(u.received), true
-		case amd64.In8(u.port(regStatus))&statusData != 0:
-			u.received[0], u.end = amd64.In8(u.port(regData)), 1
+		case u.in(regStatus)&statusData != 0:
+			u.received[0], u.end = u.in(regData), 1
 		default:
 			return 0, false
 		}

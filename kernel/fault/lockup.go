@@ -149,9 +149,7 @@ func reportLockUp(about uint32, fp uintptr, what string) bool {
 	if lockUps != lockUpReport {
 		panicCaller(d, fp)
 	}
-	saved, ra := arch.FrameRecord(fp)
-	d.Have = 0
-	d.callerAt(ra, fp+16, saved)
+	d.fromCaller(fp)
 	WriteTrace()
 	LeaveStages()
 	if about != percpu.This().Number {

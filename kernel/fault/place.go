@@ -36,6 +36,12 @@ func (d *Details) locate() {
 	d.Thread = uint32(current)
 }
 
+// atTrap makes the crash begin with a trap or a system call.
+func (d *Details) atTrap(f *arch.TrapFrame) {
+	d.fromTrap(f)
+	d.locateTrap(f)
+}
+
 // locateTrap finds the place of a crash that began with a trap or a system call.
 //
 //go:noinline

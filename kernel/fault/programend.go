@@ -40,9 +40,8 @@ func ProgramExit(f *arch.TrapFrame, status int) {
 	}
 	keepBranches(diedOfFault())
 	d := NextStage(tracer.KindPanic)
-	d.fromTrap(f)
+	d.atTrap(f)
 	d.Cause = false
-	d.locateTrap(f)
 	if m := linux.Message(); len(m) > 0 {
 		d.Reason.bytes(m)
 		if Contains(m, "out of memory") {
@@ -180,8 +179,7 @@ func (d *Details) fromProgram() bool {
 func ProgramKilled(t *thread.Thread, sig int) {
 	d := NextStage(tracer.KindPanic)
 	f := &t.Frame
-	d.fromTrap(f)
-	d.locateTrap(f)
+	d.atTrap(f)
 	d.Cause = false
 	asked := false
 	if int(t.Fault.Signal) == sig {
@@ -212,8 +210,7 @@ func ProgramKilled(t *thread.Thread, sig int) {
 // outOfMemory ends the machine after an access to a page for which there is no frame.
 func outOfMemory(f *arch.TrapFrame) {
 	d := NextStage(tracer.KindOOM)
-	d.fromTrap(f)
-	d.locateTrap(f)
+	d.atTrap(f)
 	d.Reason.Str("out of memory: all ")
 	d.Reason.Dec(mem.AllFrames() * arch.PageSize >> 10)
 	d.Reason.Str(" KiB are in use, at an access to ")

@@ -30,9 +30,7 @@ func overLimit(s *tracer.Stack) {
 	fp := arch.FramePointer()
 	d := NextStage(overKind())
 	d.Reason.overLimit(s)
-	saved, ra := arch.FrameRecord(fp)
-	d.Have = 0
-	d.callerAt(ra, fp+16, saved)
+	d.fromCaller(fp)
 	d.found(s, 0)
 	overTold(d)
 }
@@ -113,8 +111,7 @@ func checkInTime(f *arch.TrapFrame) {
 		return
 	}
 	d := NextStage(overKind())
-	d.fromTrap(f)
-	d.locateTrap(f)
+	d.atTrap(f)
 	d.Cause = false
 	d.Reason.overLimit(s)
 	d.found(s, since)

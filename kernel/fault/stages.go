@@ -113,19 +113,23 @@ func Panic(reason string) {
 // context.
 func GoroutinePanic(f *arch.TrapFrame, reason []byte) {
 	d := NextStage(tracer.KindPanic)
-	d.fromTrap(f)
-	d.locateTrap(f)
+	d.atTrap(f)
 	d.Cause = false
 	d.Reason.bytes(reason)
 	_, _, fp, _, _, _ := f.CallArgs()
 	panicCaller(d, fp)
 }
 
-// panicCaller traces the caller of the function with the frame record at fp.
-func panicCaller(d *Details, fp uintptr) {
+// fromCaller makes the crash begin at the caller of the function with the frame record at fp.
+func (d *Details) fromCaller(fp uintptr) {
 	saved, ra := arch.FrameRecord(fp)
 	d.Have = 0
 	d.callerAt(ra, fp+16, saved)
+}
+
+// panicCaller traces the caller of the function with the frame record at fp.
+func panicCaller(d *Details, fp uintptr) {
+	d.fromCaller(fp)
 	WriteTrace()
 	EndMachine()
 }
@@ -139,8 +143,7 @@ func fatalTrap(f *arch.TrapFrame) {
 	}
 	dumpFaulted(f)
 	d := NextStage(tracer.KindFault)
-	d.fromTrap(f)
-	d.locateTrap(f)
+	d.atTrap(f)
 	if stage() > StageFull {
 		d.Reason.Str("in the panic path: ")
 		d.describe(false)
@@ -164,8 +167,7 @@ func traceAndResume(kind tracer.TraceKind, f *arch.TrapFrame, reason string) {
 		stopIfAsked(f) // halts for good
 	}
 	d := NextStage(kind)
-	d.fromTrap(f)
-	d.locateTrap(f)
+	d.atTrap(f)
 	d.Reason.Str(reason)
 	WriteTrace()
 	LeaveStages()

@@ -55,8 +55,7 @@ func monitorOnKey(f *arch.TrapFrame) {
 	for linux.TakeAttention() {
 		Stop = Details{}
 		Stop.locate()
-		Stop.fromTrap(f)
-		Stop.locateTrap(f)
+		Stop.atTrap(f)
 		Stop.Cause = false
 		callMonitor(StopKey)
 		linux.Pump() // what was typed after the monitor's last line

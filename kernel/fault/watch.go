@@ -303,8 +303,7 @@ func reportWatch(f *arch.TrapFrame, i int, s *watchSeen) {
 		beginDeath(f, 0)
 	}
 	d := NextStage(kind)
-	d.fromTrap(f)
-	d.locateTrap(f)
+	d.atTrap(f)
 	d.Cause = false
 	d.behind = behindAccess(f)
 	t := &d.Reason

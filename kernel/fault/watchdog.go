@@ -133,8 +133,7 @@ func alarmed(f *arch.TrapFrame) bool {
 // endKernelHung ends a machine whose kernel hangs at f.
 func endKernelHung(f *arch.TrapFrame, late uint64) {
 	d := NextStage(tracer.KindPanic)
-	d.fromTrap(f)
-	d.locateTrap(f)
+	d.atTrap(f)
 	d.Cause = false
 	d.Reason.Str("watchdog: the kernel has let no interrupt of its timer in for ")
 	d.Reason.Dec(late / 1e9)
@@ -179,14 +178,11 @@ func endHung(f *arch.TrapFrame) {
 	d.Reason.Dec(patience / 1e9)
 	d.Reason.Str(" s")
 	first := uint64(0)
+	d.atTrap(f)
+	d.Cause = false
 	if f.InKernel() {
-		d.fromTrap(f)
-		d.Cause = false
 		first = d.fromStopped()
 	} else {
-		d.fromTrap(f)
-		d.locateTrap(f)
-		d.Cause = false
 		d.hung = true
 	}
 	WriteTrace()

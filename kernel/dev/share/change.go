@@ -227,19 +227,16 @@ func (s *share) writeChange(w *writer, next step) {
 	c := &s.change
 	switch next {
 	case closing:
-		w.begin(askClunk, 0)
-		w.u32(writeFID)
+		w.begin(askClunk, writeFID)
 	case openForWrite:
-		w.begin(askLopen, 0)
-		w.u32(writeFID)
+		w.begin(askLopen, writeFID)
 		flags := uint32(openWrite | openNoFollow)
 		if c.Truncate {
 			flags |= openTruncate
 		}
 		w.u32(flags)
 	case create:
-		w.begin(askLcreate, 0)
-		w.u32(writeFID)
+		w.begin(askLcreate, writeFID)
 		w.str(c.Name())
 		flags := uint32(openReadWrite | openCreate | openNoFollow)
 		if c.Exclusive {
@@ -249,25 +246,21 @@ func (s *share) writeChange(w *writer, next step) {
 		w.u32(c.Mode)
 		w.u32(0) // the group
 	case mkdir:
-		w.begin(askMkdir, 0)
-		w.u32(workFID)
+		w.begin(askMkdir, workFID)
 		w.str(c.Name())
 		w.u32(c.Mode)
 		w.u32(0)
 	case symlink:
-		w.begin(askSymlink, 0)
-		w.u32(workFID)
+		w.begin(askSymlink, workFID)
 		w.str(c.Name())
 		w.str(bytesAt(s.answer+stageOffset, c.N))
 		w.u32(0)
 	case link:
-		w.begin(askLink, 0)
-		w.u32(otherFID)
+		w.begin(askLink, otherFID)
 		w.u32(workFID)
 		w.str(c.Name())
 	case unlink:
-		w.begin(askUnlinkat, 0)
-		w.u32(workFID)
+		w.begin(askUnlinkat, workFID)
 		w.str(c.Name())
 		flags := uint32(0)
 		if c.Directory {
@@ -275,14 +268,12 @@ func (s *share) writeChange(w *writer, next step) {
 		}
 		w.u32(flags)
 	case rename:
-		w.begin(askRenameat, 0)
-		w.u32(workFID)
+		w.begin(askRenameat, workFID)
 		w.str(c.Name())
 		w.u32(otherFID)
 		w.str(c.ToName())
 	case setattr:
-		w.begin(askSetattr, 0)
-		w.u32(workFID)
+		w.begin(askSetattr, workFID)
 		w.u32(c.Which)
 		w.u32(c.Mode)
 		w.u32(c.UID)
@@ -291,14 +282,12 @@ func (s *share) writeChange(w *writer, next step) {
 		w.time(c.Atime)
 		w.time(c.Mtime)
 	case write:
-		w.begin(askWrite, 0)
-		w.u32(writeFID)
+		w.begin(askWrite, writeFID)
 		w.u64(uint64(c.Offset))
 		w.u32(uint32(c.N))
 		w.more = c.N
 	case fsync:
-		w.begin(askFsync, 0)
-		w.u32(writeFID)
+		w.begin(askFsync, writeFID)
 		w.u32(0) // times, too
 	}
 }

@@ -87,12 +87,10 @@ func (s *share) send(next step) {
 	w := writer{addr: s.question}
 	switch next {
 	case version:
-		w.begin(askVersion, noTag)
-		w.u32(answerBytes)
+		w.begin(askVersion, answerBytes)
 		w.str(dialect[:])
 	case attach:
-		w.begin(askAttach, 0)
-		w.u32(rootFID)
+		w.begin(askAttach, rootFID)
 		w.u32(noFID)
 		w.str(dialect[:0]) // nobody's name
 		w.str(dialect[:0]) // what the device shares
@@ -100,19 +98,16 @@ func (s *share) send(next step) {
 	case walk:
 		s.writeWalk(&w)
 	case getattr:
-		w.begin(askGetattr, 0)
 		fid := uint32(workFID)
 		if writes(s.change.Kind) {
 			fid = writeFID
 		}
-		w.u32(fid)
+		w.begin(askGetattr, fid)
 		w.u64(getattrBasic)
 	case readlink:
-		w.begin(askReadlink, 0)
-		w.u32(workFID)
+		w.begin(askReadlink, workFID)
 	case lopen:
-		w.begin(askLopen, 0)
-		w.u32(workFID)
+		w.begin(askLopen, workFID)
 		flags := uint32(openNoFollow)
 		if vfs.Mode(s.node)&vfs.S_IFMT == vfs.S_IFDIR {
 			flags |= openDirectory
@@ -123,13 +118,11 @@ func (s *share) send(next step) {
 		if next == readdir {
 			kind = askReaddir
 		}
-		w.begin(kind, 0)
-		w.u32(workFID)
+		w.begin(kind, workFID)
 		w.u64(s.off)
 		w.u32(answerBytes - 64)
 	case clunk:
-		w.begin(askClunk, 0)
-		w.u32(s.fid)
+		w.begin(askClunk, s.fid)
 	default:
 		s.writeChange(&w, next)
 	}
@@ -152,12 +145,11 @@ func (s *share) writeWalk(w *writer) {
 		w.bad = true
 		return
 	}
-	w.begin(askWalk, 0)
 	from := uint32(rootFID)
 	if s.walked > 0 {
 		from = s.fid
 	}
-	w.u32(from)
+	w.begin(askWalk, from)
 	w.u32(s.fid)
 	at := w.n
 	w.u16(0)

@@ -100,11 +100,16 @@ func (w *writer) str(s []byte) {
 	}
 }
 
-// begin starts a message, and end finishes it.
-func (w *writer) begin(kind byte, tag int) {
+// begin starts a message with its first word, mostly a fid, and end finishes it.
+func (w *writer) begin(kind byte, first uint32) {
+	tag := 0
+	if kind == askVersion {
+		tag = noTag
+	}
 	w.n = 4
 	w.u8(kind)
 	w.u16(tag)
+	w.u32(first)
 }
 
 func (w *writer) end() (n int, ok bool) {
