@@ -66,12 +66,9 @@ func hostAccelerator() accelerator {
 // the host's own if it runs the probe, otherwise tcg. It takes the answer of an earlier call
 // unless again is set. Context: host.
 func ChooseAccel(ctx context.Context, program string, again bool) (Accel, error) {
-	if program == "" {
-		path, err := Find()
-		if err != nil {
-			return Accel{}, err
-		}
-		program = path
+	program, err := orFound(program)
+	if err != nil {
+		return Accel{}, err
 	}
 	return hostAccelerator().choose(ctx, program, again)
 }

@@ -45,6 +45,14 @@ func (e *NotFoundError) Error() string {
 // Unwrap returns [ErrNotFound].
 func (e *NotFoundError) Unwrap() error { return ErrNotFound }
 
+// orFound returns program, or what Find does if it is "".
+func orFound(program string) (string, error) {
+	if program != "" {
+		return program, nil
+	}
+	return Find()
+}
+
 // Find returns the path of the QEMU to run: $ZF_QEMU if it is set, else
 // qemu-system-x86_64 in PATH. The error is a [*NotFoundError].
 func Find() (string, error) {

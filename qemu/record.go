@@ -278,12 +278,9 @@ func (vm *VM) ServeGDB(address string) error {
 // Version returns the version of a QEMU ("" means the one of [Find]), such as "7.2.22 (Debian
 // ...)". Errors wrap [ErrQEMU]. Context: host.
 func Version(ctx context.Context, program string) (string, error) {
-	if program == "" {
-		path, err := Find()
-		if err != nil {
-			return "", err
-		}
-		program = path
+	program, err := orFound(program)
+	if err != nil {
+		return "", err
 	}
 	out, err := child.Command(ctx, program, "--version").Output()
 	if err != nil {
@@ -296,12 +293,9 @@ func Version(ctx context.Context, program string) (string, error) {
 // LogVersion returns the number of the format in which a QEMU writes its log, by having it write
 // one without a machine into folder dir. Errors wrap [ErrQEMU]. Context: host.
 func LogVersion(ctx context.Context, program, dir string) (uint32, error) {
-	if program == "" {
-		path, err := Find()
-		if err != nil {
-			return 0, err
-		}
-		program = path
+	program, err := orFound(program)
+	if err != nil {
+		return 0, err
 	}
 	path := filepath.Join(dir, "format.log")
 	defer os.Remove(path)

@@ -98,12 +98,9 @@ func AddShares(shares []Share, dirs ...string) []Share {
 // HasShares reports whether a QEMU ("" means the one of [Find]) can show folders of the host: some
 // are built without. What it says once is remembered as long as it is the same file. Context: host.
 func HasShares(ctx context.Context, program string) (bool, error) {
-	if program == "" {
-		path, err := Find()
-		if err != nil {
-			return false, err
-		}
-		program = path
+	program, err := orFound(program)
+	if err != nil {
+		return false, err
 	}
 	return can(ctx, program, "virtio-9p", "-device", "virtio-9p-pci,help")
 }

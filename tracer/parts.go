@@ -29,25 +29,25 @@ func (t *PCTable) RecordPart(i int) (off, n uint32) {
 // DataPart returns where the rest of the function's record lies, which PCData and FuncData read.
 // Any context.
 func (f Func) DataPart() (off, n uint32) {
-	words := uint64(f.t.u32(f.rec+fnNPCData)) + uint64(f.t.u8(f.rec+fnNFuncData))
+	words := uint64(f.u32(fnNPCData)) + uint64(f.u8(fnNFuncData))
 	return f.rec + fnSize, uint32(min(4*words, uint64(len(f.t.tab))-uint64(f.rec)-fnSize))
 }
 
 // SPPart returns where the table that SPDelta reads lies; the range may be longer than the table,
 // never shorter. Any context.
-func (f Func) SPPart() (off, n uint32) { return f.valuePart(f.t.u32(f.rec + fnPCSP)) }
+func (f Func) SPPart() (off, n uint32) { return f.valuePart(f.u32(fnPCSP)) }
 
 // FilePart and LinePart are SPPart for the tables that FileLine reads. Any context.
-func (f Func) FilePart() (off, n uint32) { return f.valuePart(f.t.u32(f.rec + fnPCFile)) }
+func (f Func) FilePart() (off, n uint32) { return f.valuePart(f.u32(fnPCFile)) }
 
 // LinePart: see FilePart. Any context.
-func (f Func) LinePart() (off, n uint32) { return f.valuePart(f.t.u32(f.rec + fnPCLine)) }
+func (f Func) LinePart() (off, n uint32) { return f.valuePart(f.u32(fnPCLine)) }
 
 // PCDataPart is SPPart for the table that PCData(i) reads. It reads the bytes of DataPart. Any
 // context.
 func (f Func) PCDataPart(i uint32) (off, n uint32) {
 	at := uint64(f.rec) + fnSize + 4*uint64(i)
-	if i >= f.t.u32(f.rec+fnNPCData) || at+4 > uint64(len(f.t.tab)) {
+	if i >= f.u32(fnNPCData) || at+4 > uint64(len(f.t.tab)) {
 		return 0, 0
 	}
 	return f.valuePart(f.t.u32(uint32(at)))
@@ -71,7 +71,7 @@ func (t *PCTable) NamePart(off int32) uint32 {
 }
 
 // NameOffset returns the offset of the function's name in the table of names. Any context.
-func (f Func) NameOffset() int32 { return int32(f.t.u32(f.rec + fnNameOff)) }
+func (f Func) NameOffset() int32 { return int32(f.u32(fnNameOff)) }
 
 // FilePlace returns where FileLine at pc finds the offset of the file's name, in 4 bytes; 0 if
 // there is none. Any context.

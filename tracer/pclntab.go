@@ -177,6 +177,10 @@ type Func struct {
 	entry, end uint32 // from the start of text
 }
 
+// u32 and u8 read a field of the function's record, by its offset.
+func (f Func) u32(off uint32) uint32 { return f.t.u32(f.rec + off) }
+func (f Func) u8(off uint32) byte    { return f.t.u8(f.rec + off) }
+
 // Entry returns the address of the function's first instruction.
 func (f Func) Entry() uintptr { return f.t.text + uintptr(f.entry) }
 
@@ -187,29 +191,29 @@ func (f Func) End() uintptr { return f.t.text + uintptr(f.end) }
 // Name returns the name as the linker wrote it, package path and all, with the
 // type arguments of a generic function in brackets (which the runtime prints as
 // "[...]"): a part of the table itself.
-func (f Func) Name() []byte { return f.t.NameAt(int32(f.t.u32(f.rec + fnNameOff))) }
+func (f Func) Name() []byte { return f.t.NameAt(int32(f.u32(fnNameOff))) }
 
 // StartLine returns the line of the func keyword or TEXT directive, 0 if not known.
-func (f Func) StartLine() int32 { return int32(f.t.u32(f.rec + fnStartLine)) }
+func (f Func) StartLine() int32 { return int32(f.u32(fnStartLine)) }
 
 // FuncID returns the function's number among those that the runtime treats specially, 0 for an
 // ordinary one. The numbers differ between Go releases (internal/abi/symtab.go).
-func (f Func) FuncID() byte { return f.t.u8(f.rec + fnFuncID) }
+func (f Func) FuncID() byte { return f.u8(fnFuncID) }
 
 // Flags returns the FuncFlag bits of the function.
-func (f Func) Flags() byte { return f.t.u8(f.rec + fnFlag) }
+func (f Func) Flags() byte { return f.u8(fnFlag) }
 
 // ArgsSize returns the number of bytes that the caller has set aside for the function above the
 // return address: for arguments and results on the stack, and to spill arguments that come in
 // registers. It is 0 if that is not known.
-func (f Func) ArgsSize() uintptr { return uintptr(max(int32(f.t.u32(f.rec+fnArgs)), 0)) }
+func (f Func) ArgsSize() uintptr { return uintptr(max(int32(f.u32(fnArgs)), 0)) }
 
 // SPDelta returns the distance in bytes from SP up to the slot of the return address when the
 // instruction at pc is about to run. At a function's entry it is 0. In a function with
 // FuncFlagSPWrite it is valid only up to the instruction that loads SP. ok is false if the table
 // does not say.
 func (f Func) SPDelta(pc uintptr) (delta int32, ok bool) {
-	return f.value(f.t.u32(f.rec+fnPCSP), pc)
+	return f.value(f.u32(fnPCSP), pc)
 }
 
 // Returns reports whether ra, found in the word that [Func.SPDelta] names, can be the return
@@ -238,7 +242,7 @@ func (t PCTable) Returns(pc, ra uintptr) bool {
 // such table or it does not cover pc. Most tables use -1 for "nothing here". For the entry of a
 // call, pc is inside the call instruction: the return address - 1.
 func (f Func) PCData(i uint32, pc uintptr) (v int32, ok bool) {
-	if i >= f.t.u32(f.rec+fnNPCData) {
+	if i >= f.u32(fnNPCData) {
 		return -1, false
 	}
 	off := uint64(f.rec) + fnSize + 4*uint64(i)
@@ -251,7 +255,7 @@ func (f Func) PCData(i uint32, pc uintptr) (v int32, ok bool) {
 // PCDataSpan is PCData that also returns the first address after pc at which the value may differ,
 // for callers that want all values of a function.
 func (f Func) PCDataSpan(i uint32, pc uintptr) (v int32, end uintptr, ok bool) {
-	if i >= f.t.u32(f.rec+fnNPCData) {
+	if i >= f.u32(fnNPCData) {
 		return -1, f.End(), false
 	}
 	off := uint64(f.rec) + fnSize + 4*uint64(i)
@@ -264,10 +268,10 @@ func (f Func) PCDataSpan(i uint32, pc uintptr) (v int32, end uintptr, ok bool) {
 // FuncData returns the i'th FUNCDATA of the function as an offset in bytes from symbol go:func.*.
 // ok is false if the function has none.
 func (f Func) FuncData(i uint32) (off uint32, ok bool) {
-	if i >= uint32(f.t.u8(f.rec+fnNFuncData)) {
+	if i >= uint32(f.u8(fnNFuncData)) {
 		return 0, false
 	}
-	at := uint64(f.rec) + fnSize + 4*uint64(f.t.u32(f.rec+fnNPCData)) + 4*uint64(i)
+	at := uint64(f.rec) + fnSize + 4*uint64(f.u32(fnNPCData)) + 4*uint64(i)
 	if at+4 > uint64(len(f.t.tab)) {
 		return 0, false
 	}

@@ -131,7 +131,7 @@ func (f *File) namedFuncs() []code.Func {
 	t := f.symbols()
 	covered := uint64(0) // up to here by functions with a size
 	for _, fs := range t.funcs {
-		s := f.rawSymbol(&t.parts[fs.part], uint64(fs.index))
+		s := f.raw(t, &fs)
 		if len(funcs) > 0 && s.Value >= funcs[0].Start && s.Value < goEnd {
 			continue // the pc table knows better
 		}

@@ -35,7 +35,7 @@ func (f *File) Functions() iter.Seq[Function] {
 				if fs.addr >= first && fs.addr < last {
 					continue // the pc table knows better
 				}
-				raw := s.rawSymbol(&t.parts[fs.part], uint64(fs.index))
+				raw := s.raw(t, &fs)
 				end := raw.Value + min(raw.Size, ^raw.Value)
 				if raw.Size == 0 {
 					n, _ := f.span(raw.Value)

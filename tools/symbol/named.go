@@ -9,7 +9,6 @@ import (
 	stdelf "debug/elf"
 	"hash/maphash"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 
@@ -232,7 +231,7 @@ func sourceName(name string) string {
 func (f *File) span(addr uint64) (n uint64, last bool) {
 	t := f.symbols()
 	end := f.SectionEnd(addr)
-	i := sort.Search(len(t.funcs), func(i int) bool { return t.funcs[i].addr > addr })
+	i := t.after(addr)
 	if i < len(t.funcs) && (end == 0 || t.funcs[i].addr < end) {
 		return t.funcs[i].addr - addr, false
 	}

@@ -113,7 +113,7 @@ func (f *File) readSymbols() *symbolTable {
 	n := 0
 	ends := make([]uint64, len(t.funcs))
 	for _, s := range t.funcs {
-		raw := f.rawSymbol(&t.parts[s.part], uint64(s.index))
+		raw := f.raw(t, &s)
 		end := s.addr + min(raw.Size, ^s.addr)
 		if n > 0 && t.funcs[n-1].addr == s.addr {
 			if end >= ends[n-1] { // better
@@ -195,6 +195,16 @@ func isMarker(name []byte) bool {
 // stands later. In a table the local symbols come first. It is what LLVM does.
 func better(a, b elf.Symbol) bool { return a.Size >= b.Size }
 
+// after returns which of the functions is the first above addr.
+func (t *symbolTable) after(addr uint64) int {
+	return sort.Search(len(t.funcs), func(i int) bool { return t.funcs[i].addr > addr })
+}
+
+// raw returns a function's symbol.
+func (f *File) raw(t *symbolTable, s *funcSymbol) elf.Symbol {
+	return f.rawSymbol(&t.parts[s.part], uint64(s.index))
+}
+
 func (f *File) rawSymbol(p *symbolPart, i uint64) elf.Symbol {
 	return f.DecodeSymbol(p.tab[i*p.entsize : (i+1)*p.entsize])
 }
@@ -224,11 +234,11 @@ func (f *File) funcAt(addr uint64) (hit symbolHit, ok bool) {
 		}
 	}
 	t := f.symbols()
-	i := sort.Search(len(t.funcs), func(i int) bool { return t.funcs[i].addr > addr })
+	i := t.after(addr)
 	// Labels inside a function come after its own symbol: look further back.
 	for n := 0; i > 0 && n < maxNested; n++ {
 		fs := t.funcs[i-1]
-		s := f.rawSymbol(&t.parts[fs.part], uint64(fs.index))
+		s := f.raw(t, &fs)
 		if addr-s.Value < s.Size || s.Size == 0 && n == 0 && f.SameSection(s.Value, addr) {
 			return f.hit(fs), true
 		}
@@ -272,8 +282,7 @@ func (x *functionsInOrder) inside(addr uint64) bool {
 	if x.at == 0 || x.at < len(funcs) && funcs[x.at].addr == addr {
 		return false
 	}
-	before := funcs[x.at-1]
-	s := x.f.rawSymbol(&x.t.parts[before.part], uint64(before.index))
+	s := x.f.raw(x.t, &funcs[x.at-1])
 	return addr-s.Value < s.Size
 }
 
@@ -319,7 +328,7 @@ func (f *File) Preceding(addr uint64) (lookup.Call, bool) {
 		return s.Preceding(addr)
 	}
 	t := f.symbols()
-	i := sort.Search(len(t.funcs), func(i int) bool { return t.funcs[i].addr > addr })
+	i := t.after(addr)
 	if i == 0 || !f.SameSection(t.funcs[i-1].addr, addr) {
 		return lookup.Call{}, false
 	}

@@ -69,9 +69,7 @@ func (f *Filter) showHits(hits []foreign.Hit, ending string) {
 // showHit shows what is at an address of the line above.
 func (f *Filter) showHit(h *foreign.Hit) {
 	if h.Label != "" {
-		f.buf = append(f.buf, callIndent...)
-		f.buf = append(f.buf, terminal.Clean(h.Label)...)
-		f.buf = append(f.buf, ':')
+		f.put(callIndent, terminal.Clean(h.Label), ":")
 		f.newline()
 	}
 	var room [24]byte
@@ -85,9 +83,9 @@ func (f *Filter) showHit(h *foreign.Hit) {
 		if !c.Inlined {
 			end = strconv.AppendUint(append(room[:0], "+0x"...), c.Offset, 16)
 		}
-		f.buf = append(f.buf, callIndent...)
+		f.put(callIndent)
 		if f.opt.Color {
-			f.buf = append(f.buf, f.paint(terminal.Bold, name+string(end))...)
+			f.put(f.paint(terminal.Bold, name+string(end)))
 		} else {
 			f.buf = append(append(f.buf, name...), end...)
 		}
@@ -95,15 +93,15 @@ func (f *Filter) showHit(h *foreign.Hit) {
 			f.buf = fmt.Appendf(f.buf, " at %#x", h.Addr)
 		} else if where, columns := f.place(c); columns > 0 {
 			if len(callIndent)+utf8.RuneCountInString(name)+len(end)+1+columns <= width {
-				f.buf = append(f.buf, ' ')
+				f.put(" ")
 			} else {
 				f.newline()
-				f.buf = append(f.buf, fileIndent...)
+				f.put(fileIndent)
 			}
 			f.buf = append(f.buf, where...)
 		}
 		if i == len(h.Calls)-1 {
-			f.buf = append(f.buf, terminal.Clean(h.Note)...)
+			f.put(terminal.Clean(h.Note))
 		}
 		f.newline()
 		f.context(c)

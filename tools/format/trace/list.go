@@ -110,7 +110,7 @@ func (f *Filter) list(l *List) {
 	}
 	from := len(f.buf)
 	for _, s := range lines {
-		f.buf = append(f.buf, f.paint(terminal.Red, hostTag+terminal.Clean(s))...)
+		f.put(f.paint(terminal.Red, hostTag+terminal.Clean(s)))
 		f.buf = append(f.buf, f.ending...)
 	}
 	if len(lines) > 0 {

@@ -75,7 +75,7 @@ func (f *Filter) line(l *wire.Line) {
 		f.newline()
 		if !l.Trace.Damaged {
 			from = len(f.buf)
-			f.buf = append(f.buf, f.paint(terminal.Yellow, hostTag+render.RepeatNote(l.Trace))...)
+			f.put(f.paint(terminal.Yellow, hostTag+render.RepeatNote(l.Trace)))
 			f.newline()
 			f.inserted(from)
 		}
@@ -134,6 +134,13 @@ func lineColor(r *wire.Record) string {
 		}
 	}
 	return ""
+}
+
+// put adds text to the output.
+func (f *Filter) put(text ...string) {
+	for _, s := range text {
+		f.buf = append(f.buf, s...)
+	}
 }
 
 // newline ends a line as the target does, and lets waiting notes out.
@@ -204,7 +211,7 @@ func (f *Filter) added(fr *wire.Frame) {
 	if fr.Stack != "" {
 		s += " " + terminal.Clean(fr.Stack)
 	}
-	f.buf = append(f.buf, s...)
+	f.put(s)
 	f.calls(fr, utf8.RuneCountInString(s))
 	if f.inserted(from); len(f.buf) == from { // the input had it
 		f.buf, f.column = f.buf[:whole], column
@@ -231,7 +238,7 @@ func (f *Filter) calls(fr *wire.Frame, columns int) {
 		name, mark := render.CallName(fr, c)
 		f.call(name, mark, columns)
 		if where, columns := f.place(c); columns > 0 {
-			f.buf = append(f.buf, fileIndent...)
+			f.put(fileIndent)
 			f.buf = append(f.buf, where...)
 			f.newline()
 			f.context(c)
@@ -245,15 +252,14 @@ func (f *Filter) calls(fr *wire.Frame, columns int) {
 func (f *Filter) call(name, mark string, columns int) {
 	switch {
 	case columns == 0:
-		f.buf = append(f.buf, callIndent...)
+		f.put(callIndent)
 	case columns+1+utf8.RuneCountInString(name+mark) <= width:
-		f.buf = append(f.buf, ' ')
+		f.put(" ")
 	default:
 		f.newline()
-		f.buf = append(f.buf, callIndent...)
+		f.put(callIndent)
 	}
-	f.buf = append(f.buf, f.paint(terminal.Bold, name)...)
-	f.buf = append(f.buf, mark...)
+	f.put(f.paint(terminal.Bold, name), mark)
 	f.newline()
 }
 
@@ -293,11 +299,11 @@ func (f *Filter) context(c *lookup.Call) {
 		return
 	}
 	for _, l := range f.sources().Context(c.File, c.Line, f.opt.Context) {
-		f.buf = append(f.buf, fileIndent...)
+		f.put(fileIndent)
 		if l[0] == '>' {
-			f.buf = append(f.buf, f.paint(terminal.Yellow, l)...)
+			f.put(f.paint(terminal.Yellow, l))
 		} else {
-			f.buf = append(f.buf, f.paint(terminal.Dim, l)...)
+			f.put(f.paint(terminal.Dim, l))
 		}
 		f.newline()
 	}
@@ -324,7 +330,7 @@ func (f *Filter) showArguments(t *wire.Trace) {
 			if !ours {
 				s = fmt.Sprintf("#%d %s", n, s)
 			}
-			f.buf = append(f.buf, hostTag+s...)
+			f.put(hostTag + s)
 			f.newline()
 		}
 		if !ours {

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"golang.org/x/arch/x86/x86asm"
+
+	"github.com/zeroframe/zeroframe/tools/symbol/flow"
 )
 
 // A place is where a value is: a register, or memory.
@@ -65,24 +67,10 @@ const (
 	rdi
 )
 
-// regOf returns a general register's number and its width in bytes, and whether it is the second
-// byte.
-func regOf(r x86asm.Reg) (n int, size uint64, high, ok bool) {
-	switch {
-	case r >= x86asm.AL && r <= x86asm.BL:
-		return int(r - x86asm.AL), 1, false, true
-	case r >= x86asm.AH && r <= x86asm.BH:
-		return int(r - x86asm.AH), 1, true, true
-	case r >= x86asm.SPB && r <= x86asm.R15B:
-		return int(r-x86asm.SPB) + 4, 1, false, true
-	case r >= x86asm.AX && r <= x86asm.R15W:
-		return int(r - x86asm.AX), 2, false, true
-	case r >= x86asm.EAX && r <= x86asm.R15L:
-		return int(r - x86asm.EAX), 4, false, true
-	case r >= x86asm.RAX && r <= x86asm.R15:
-		return int(r - x86asm.RAX), 8, false, true
-	}
-	return 0, 0, false, false
+// regOf returns a general register's number and its width in bytes.
+func regOf(a x86asm.Arg) (n int, size uint64, ok bool) {
+	n, width, ok := flow.Register(a)
+	return n, uint64(width), ok && n < flow.X
 }
 
 // addressOf returns the address of an operand in memory before the instruction.
@@ -93,10 +81,10 @@ func (s *state) addressOf(m x86asm.Mem, next uint64) uint64 {
 	}
 	if m.Base == x86asm.RIP {
 		a += next
-	} else if n, _, _, ok := regOf(m.Base); ok {
+	} else if n, _, ok := regOf(m.Base); ok {
 		a += s.gpr[n]
 	}
-	if n, _, _, ok := regOf(m.Index); ok && m.Scale > 0 {
+	if n, _, ok := regOf(m.Index); ok && m.Scale > 0 {
 		a += s.gpr[n] * uint64(m.Scale)
 	}
 	switch m.Segment {
@@ -112,7 +100,7 @@ func (s *state) addressOf(m x86asm.Mem, next uint64) uint64 {
 func (e *entry) placesOf(a x86asm.Arg) []place {
 	switch a := a.(type) {
 	case x86asm.Reg:
-		if n, size, _, ok := regOf(a); ok {
+		if n, size, ok := regOf(a); ok {
 			return []place{{kind: inRegister, reg: n, size: size}}
 		}
 		if a >= x86asm.X0 && a <= x86asm.X15 {
@@ -138,7 +126,7 @@ func addressPlaces(a x86asm.Arg) (all []place) {
 		return nil
 	}
 	for _, r := range []x86asm.Reg{m.Base, m.Index} {
-		if n, size, _, ok := regOf(r); ok {
+		if n, size, ok := regOf(r); ok {
 			all = append(all, place{kind: inRegister, reg: n, size: size})
 		}
 	}

@@ -104,13 +104,8 @@ func (r *Reader) unitAt(u *unit, off uint64) *unit {
 	if off < u.dies || off >= u.end {
 		u = r.unitOf(off)
 	}
-	if u == nil {
+	if u == nil || !r.rooted(u) {
 		return nil
-	}
-	if !u.rooted {
-		if _, ok := r.root(u); !ok {
-			return nil
-		}
 	}
 	return u
 }

@@ -212,13 +212,8 @@ func (r *Reader) funcName(u *unit, name, linkage, origin value) string {
 		case origin.n < u.dies || origin.n >= u.end:
 			u = r.unitOf(origin.n)
 		}
-		if u == nil {
+		if u == nil || !r.rooted(u) { // for the bases of its strings
 			break
-		}
-		if !u.rooted {
-			if _, ok := r.root(u); !ok { // for the bases of its strings
-				break
-			}
 		}
 		e, ok := r.dieAt(u, origin.n)
 		if !ok {

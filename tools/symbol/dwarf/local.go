@@ -258,13 +258,8 @@ func (d *Data) Global(addr uint64) (file string, line int, ok bool) {
 	for _, base := range d.allUnits() {
 		r.Allow()
 		u := r.unit(base)
-		if u == nil {
+		if u == nil || !r.rooted(u) {
 			continue
-		}
-		if !u.rooted {
-			if _, ok := r.root(u); !ok {
-				continue
-			}
 		}
 		if off, ok := r.globalIn(u, addr); ok {
 			l := &Loaded{u: u}

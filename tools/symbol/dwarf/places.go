@@ -19,13 +19,8 @@ func (d *Data) Lines(match func(path string) bool, each func(addr uint64, line i
 	for _, base := range d.allUnits() {
 		r.Allow()
 		u := r.unit(base)
-		if u == nil {
+		if u == nil || !r.rooted(u) {
 			continue
-		}
-		if !u.rooted {
-			if _, ok := r.root(u); !ok {
-				continue
-			}
 		}
 		if !u.hasLines || seen[u.stmtList] {
 			continue

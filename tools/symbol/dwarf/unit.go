@@ -194,6 +194,15 @@ func (r *Reader) unit(base uint64) *unit {
 var splitLost = "inlined calls may be missing that -gsplit-dwarf has put into .dwo files, which are " +
 	"not read: it helps to build without it"
 
+// rooted reads a unit's first entry, unless it has been read, and reports whether it could.
+func (r *Reader) rooted(u *unit) bool {
+	if u.rooted {
+		return true
+	}
+	_, ok := r.root(u)
+	return ok
+}
+
 // root reads a unit's first entry and keeps of it what the rest needs.
 func (r *Reader) root(u *unit) (e die, ok bool) {
 	off, ok := u.dies, false

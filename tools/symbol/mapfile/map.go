@@ -169,7 +169,7 @@ func (m *Map) finish() error {
 	if len(m.syms) > 1<<31-1 {
 		return fmt.Errorf("%s: %d symbols are too many", m.name, len(m.syms))
 	}
-	slices.SortStableFunc(m.syms, func(a, b Symbol) int { return cmp.Compare(a.Addr, b.Addr) })
+	m.sortSymbols()
 	slices.SortStableFunc(m.regions, func(a, b Region) int { return cmp.Compare(a.Addr, b.Addr) })
 	m.nameRegions()
 	for i := range m.syms {
@@ -214,7 +214,7 @@ func (m *Map) nameRegions() {
 		case "unlikely", "startup", "exit", "hot", "split", "unknown", "sorted":
 			continue // a kind of code, or the cold part of a function
 		}
-		at := sort.Search(len(m.syms), func(i int) bool { return m.syms[i].Addr >= r.Addr })
+		at := m.from(r.Addr)
 		for n := 0; n < 16 && at < len(m.syms) && m.syms[at].mark; n++ {
 			at++
 		}
@@ -224,7 +224,7 @@ func (m *Map) nameRegions() {
 	}
 	if len(found) > 0 {
 		m.syms = append(m.syms, found...)
-		slices.SortStableFunc(m.syms, func(a, b Symbol) int { return cmp.Compare(a.Addr, b.Addr) })
+		m.sortSymbols()
 	}
 }
 
@@ -345,10 +345,19 @@ func (m *Map) Find(addr uint64) (Symbol, bool) {
 // extent returns how many bytes symbol i covers when the map does not say.
 func (m *Map) extent(i int32) uint64 { return m.span(int(i), m.syms[i].Addr) }
 
+// from returns which of the symbols is the first at addr or above.
+func (m *Map) from(addr uint64) int {
+	return sort.Search(len(m.syms), func(i int) bool { return m.syms[i].Addr >= addr })
+}
+
+func (m *Map) sortSymbols() {
+	slices.SortStableFunc(m.syms, func(a, b Symbol) int { return cmp.Compare(a.Addr, b.Addr) })
+}
+
 // Span returns the distance from addr, where a function is, to whatever else begins
 // behind it: the function's size with the padding after it. Context: host.
 func (m *Map) Span(addr uint64) uint64 {
-	return m.span(sort.Search(len(m.syms), func(i int) bool { return m.syms[i].Addr >= addr })-1, addr)
+	return m.span(m.from(addr)-1, addr)
 }
 
 // span looks from the symbol after i on.

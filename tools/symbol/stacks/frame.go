@@ -43,10 +43,14 @@ func (p *Program) function(index int, fresh bool, runs string) *function {
 	return f
 }
 
+// fail adds what is wrong with a function.
+func (f *function) fail(format string, a ...any) {
+	f.wrong = append(f.wrong, fmt.Sprintf(format, a...))
+}
+
 func (p *Program) read(index int, fresh bool, runs string) *function {
 	n := &p.graph.Nodes[index]
 	f := &function{name: p.name(n.Start), node: n}
-	fail := func(format string, a ...any) { f.wrong = append(f.wrong, fmt.Sprintf(format, a...)) }
 	parts := []*code.Node{n}
 	for i := 0; i < len(parts); i++ {
 		for _, s := range parts[i].Tails {
@@ -69,11 +73,11 @@ func (p *Program) read(index int, fresh bool, runs string) *function {
 	}
 	for _, part := range parts {
 		if part.Unknown > 0 || part.Cut {
-			fail("%s has %d bytes that are no known instruction", f.name, part.Unknown)
+			f.fail("%s has %d bytes that are no known instruction", f.name, part.Unknown)
 		}
 		for _, s := range part.Calls {
 			if s.Func < 0 {
-				fail("call of what is no function in the file (%#x) at %s", s.Target, p.where(s.At))
+				f.fail("call of what is no function in the file (%#x) at %s", s.Target, p.where(s.At))
 				continue
 			}
 			add(s.At, s.Func, 8)
@@ -81,7 +85,7 @@ func (p *Program) read(index int, fresh bool, runs string) *function {
 		for _, s := range part.Tails {
 			switch {
 			case s.Func < 0:
-				fail("jump to what is no function in the file (%#x) at %s", s.Target, p.where(s.At))
+				f.fail("jump to what is no function in the file (%#x) at %s", s.Target, p.where(s.At))
 			case !slices.Contains(parts, &p.graph.Nodes[s.Func]):
 				add(s.At, s.Func, 0)
 			}
@@ -122,20 +126,20 @@ func (p *Program) indirect(f *function, at uint64, push int64, runs string,
 		if to, ok := p.index(runs); ok {
 			add(at, to, push)
 		} else {
-			f.wrong = append(f.wrong, fmt.Sprintf("there is no function %s to run", runs))
+			f.fail("there is no function %s to run", runs)
 		}
 		return
 	}
 	in := p.source(at)
 	list, ok := p.notes.calls[in]
 	if !ok {
-		f.wrong = append(f.wrong, fmt.Sprintf("indirect call at %s, in %s", p.where(at), in))
+		f.fail("indirect call at %s, in %s", p.where(at), in)
 		return
 	}
 	for i := range list {
 		to, wrong := p.resolve(&list[i])
 		if wrong != "" {
-			f.wrong = append(f.wrong, fmt.Sprintf("indirect call at %s, in %s: %s", p.where(at), in, wrong))
+			f.fail("indirect call at %s, in %s: %s", p.where(at), in, wrong)
 		}
 		for _, t := range to {
 			add(at, t, push)
@@ -178,13 +182,13 @@ func (p *Program) depths(f *function, parts []*code.Node,
 	}
 	switch {
 	case w.variable != 0:
-		f.wrong = append(f.wrong, fmt.Sprintf("%s has a frame of variable size at %s", f.name,
-			p.where(w.variable)))
+		f.fail("%s has a frame of variable size at %s", f.name,
+			p.where(w.variable))
 	case w.grows != 0:
-		f.wrong = append(f.wrong, fmt.Sprintf("the stack of %s grows in a loop at %s", f.name,
-			p.where(w.grows)))
+		f.fail("the stack of %s grows in a loop at %s", f.name,
+			p.where(w.grows))
 	case w.loads != 0 && !p.notes.leaves[f.name]:
-		f.wrong = append(f.wrong, fmt.Sprintf("%s loads SP at %s", f.name, p.where(w.loads)))
+		f.fail("%s loads SP at %s", f.name, p.where(w.loads))
 	}
 	return func(pc uint64) (int64, bool) {
 		s, ok := states[pc]
