@@ -117,3 +117,13 @@ func TestSocketsLeaveNothing(t *testing.T) {
 		t.Errorf("the program wrote %q", lastLines(got, 20))
 	}
 }
+
+// TestSocketsCrowd: thousands of connections are open at once, and each has what was sent by it;
+// where there are no more descriptors that is said, and all can be used again.
+func TestSocketsCrowd(t *testing.T) {
+	t.Parallel()
+	want := "=== 3000 connections, 3000 echoes\npipes until too many open files in system true true\nand again: true\n"
+	if got := runSockets(t, "===", "-m", "256", program(t, "sockets"), "--", "crowd", "3000"); got != want {
+		t.Errorf("the program wrote %q", lastLines(got, 20))
+	}
+}

@@ -16,6 +16,11 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 2 && os.Args[1] == "crowd" {
+		n, _ := strconv.Atoi(os.Args[2])
+		crowd(n)
+		return
+	}
 	if len(os.Args) > 2 && os.Args[1] == "storm" {
 		n, _ := strconv.Atoi(os.Args[2])
 		storm(n)
