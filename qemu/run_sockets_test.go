@@ -122,8 +122,8 @@ func TestSocketsLeaveNothing(t *testing.T) {
 // where there are no more descriptors that is said, and all can be used again.
 func TestSocketsCrowd(t *testing.T) {
 	t.Parallel()
-	want := "=== 3000 connections, 3000 echoes\npipes until too many open files in system true true\nand again: true\n"
-	if got := runSockets(t, "===", "-m", "256", program(t, "sockets"), "--", "crowd", "3000"); got != want {
+	want := "=== 1500 connections, 1500 echoes\ndescriptors until too many open files true\nand again: true\n"
+	if got := runSockets(t, "===", "-m", "256", program(t, "sockets"), "--", "crowd", "1500"); got != want {
 		t.Errorf("the program wrote %q", lastLines(got, 20))
 	}
 }
