@@ -28,7 +28,7 @@ type file struct {
 }
 
 const (
-	maxFiles = 32000 // an int16 has more
+	maxFiles = 24000 // an int16 has more
 	maxFDs   = maxFiles
 
 	oAccess   = 3

@@ -44,7 +44,7 @@ type procRow struct {
 }
 
 const _ = -uint(thread.MaxThreads ^ 2000)
-const _ = -uint(maxFDs ^ 32000)
+const _ = -uint(maxFDs ^ 24000)
 
 // taskRows is the number of rows at the beginning that are also the files of a thread.
 const taskRows = 3
@@ -113,7 +113,7 @@ self/net
 = f /proc/swaps
 Filename				Type		Size		Used		Priority
 = w /proc/sys/fs/file-max
-32000
+24000
 = w /proc/sys/fs/inotify/max_queued_events
 16384
 = w /proc/sys/fs/inotify/max_user_instances
@@ -121,7 +121,7 @@ Filename				Type		Size		Used		Priority
 = w /proc/sys/fs/inotify/max_user_watches
 1048576
 = w /proc/sys/fs/nr_open
-32000
+24000
 = w /proc/sys/fs/pipe-max-size
 65536
 = f /proc/sys/kernel/cap_last_cap

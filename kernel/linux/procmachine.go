@@ -146,5 +146,5 @@ func putOpenFiles(int32) {
 			n++
 		}
 	}
-	putf("%d\t0\t32000\n", n)
+	putf("%d\t0\t24000\n", n)
 }
