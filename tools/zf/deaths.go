@@ -209,6 +209,8 @@ func runLast(c *call) error {
 		return c.wrong("unexpected %q", c.Arg(0))
 	case !page && elf+out != "":
 		return c.wrong("-e and -o are for -report")
+	case page && lean:
+		return c.handOver()
 	}
 	folder, err := deathsFolder()
 	if err != nil {

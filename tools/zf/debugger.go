@@ -51,8 +51,10 @@ func debugger(name string) (text string, run func(*call) error) {
 	panic("no command " + name)
 }
 
-// handsOver returns nil: this program does all by itself.
-func handsOver(string, []string) func(*call) error { return nil }
+// lean says that this program has all, and hands nothing over.
+const lean = false
+
+func (c *call) handOver() error { panic("there is nobody to hand over to") }
 
 // answerQuestion answers the question on standard input and ends the process, if zf has started it
 // for that.

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"flag"
 	"os"
+	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/format/probe"
 	"github.com/zeroframe/zeroframe/tools/format/whole"
@@ -58,6 +59,12 @@ func isFolder(path string) bool {
 func (f *flight) any() bool {
 	return f.cpu.path != "" || f.kept.path != "" || f.heap.path != "" || len(f.probes.patterns) > 0 ||
 		len(f.watch.places) > 0
+}
+
+// wantsDebugger reports whether a run needs the debugger's half before it ends.
+func (f *flight) wantsDebugger(m *machine) bool {
+	return m.core != "" || f.cpu.path != "" || f.heap.path != "" || f.kept.path != "" ||
+		len(f.watch.places) > 0 || strings.Contains(m.append, "watch=")
 }
 
 // choose decides what is probed and adds that to the archive for the guest.

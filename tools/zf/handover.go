@@ -3,8 +3,9 @@
 package main
 
 // zf without the debugger's half (debugger.go), which starts in half the time. What it does not
-// have, zf-debugger does in its place: the whole of a command where that is known at its beginning,
-// else a question (question.go). To hand over too much costs milliseconds, and is never wrong.
+// have, zf-debugger does in its place: the whole of a command, if its flags say that it is needed,
+// else the answer to a question (question.go). To hand over too much costs milliseconds, and is never
+// wrong.
 
 import (
 	"bytes"
@@ -16,7 +17,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/zeroframe/zeroframe/tools/format/trace"
@@ -24,54 +24,14 @@ import (
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
+// lean says that this program hands over.
+const lean = true
+
 // dead is what a prompt's commands are about; prompts are of the debugger's half.
 type dead struct{}
 
 // debugger returns the help and the function of a command of the debugger's half: it is not here.
 func debugger(string) (text string, run func(*call) error) { return "", (*call).handOver }
-
-// debuggerFlags are the flags for which a command is handed over.
-var debuggerFlags = []string{"watch", "cpuprofile", "memprofile", "handles", "core"}
-
-// handsOver returns the function that hands a command over, nil if it is not to be.
-func handsOver(name string, args []string) func(*call) error {
-	if name == "help" && len(args) > 0 {
-		name = args[0]
-	}
-	if c := find(name); c != nil && c.text == "" && c.name != "receive" {
-		return (*call).handOver
-	}
-	for _, arg := range args {
-		if arg == "--" && name != "symbolize" {
-			break
-		}
-		flag, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		if flag != arg && slices.Contains(debuggerFlags, strings.TrimPrefix(flag, "test.")) ||
-			strings.Contains(arg, "watch=") || name == "last" && flag == "report" ||
-			name == "symbolize" && mayBePhoto(arg) {
-			return (*call).handOver
-		}
-	}
-	return nil
-}
-
-// mayBePhoto reports whether an input may be of package photo.
-func mayBePhoto(path string) bool {
-	fi, err := os.Stat(path)
-	if err != nil || !fi.Mode().IsRegular() {
-		return err == nil && fi.IsDir()
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	head := make([]byte, 8)
-	n, _ := f.Read(head)
-	head = bytes.TrimSpace(head[:n])
-	return slices.ContainsFunc([]string{"\x89PNG", "\xff\xd8\xff", "25"},
-		func(begin string) bool { return bytes.HasPrefix(head, []byte(begin)) })
-}
 
 // handOver has zf-debugger do the command in this process's place.
 func (c *call) handOver() error {
@@ -129,6 +89,24 @@ func listWaits(l *trace.List) (lines []string, json []byte) {
 // heapOf is that of heap.go.
 func heapOf(path, elf string) string { return ask(deadQuestion{ELF: elf, Core: path}).Heap }
 
+// isPhoto reports whether an input may be one of package photo's.
+func isPhoto(path string) bool {
+	fi, err := os.Stat(path)
+	if err != nil || !fi.Mode().IsRegular() {
+		return err == nil && fi.IsDir()
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 8)
+	n, _ := f.Read(head)
+	head = bytes.TrimSpace(head[:n])
+	return slices.ContainsFunc([]string{"\x89PNG", "\xff\xd8\xff", "25"},
+		func(begin string) bool { return bytes.HasPrefix(head, []byte(begin)) })
+}
+
 // What follows is of commands that have been handed over.
 
 var (
@@ -145,8 +123,6 @@ func (c *fullCore) sayWaits(string) {}
 func staticPlace(string, string, error) (addr, size uint64, err error) {
 	return 0, 0, errHandedOver
 }
-
-func isPhoto(string) bool { return false }
 
 func readPhotos([]string, func(string)) (in io.ReadCloser, unread bool, err error) {
 	return nil, true, errHandedOver

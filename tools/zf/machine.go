@@ -430,9 +430,9 @@ func (m *machine) sayEnd(msg string, err error) {
 // quit reports whether a trace is of a program that the user's ^C has ended, as on Linux: it is no
 // death.
 func (m *machine) quit(t *wire.Trace) bool {
-	const bySignal = "ended by signal 2, SIGINT"                               // kernel/fault/programend.go
-	said := t.Reason == bySignal || strings.HasPrefix(t.Reason, bySignal+": ") // where it waited
-	return said && m.pressed != nil && m.pressed.Load()
+	// As kernel/fault/programend.go says it, with where a program was that waited.
+	rest, ok := strings.CutPrefix(t.Reason, "ended by signal 2, SIGINT")
+	return ok && (rest == "" || rest[0] == ':') && m.pressed != nil && m.pressed.Load()
 }
 
 // setAppend makes the kernel's command line. Our options come first: behind a "--" in the user's

@@ -135,9 +135,6 @@ func dispatchIn(ctx context.Context, args []string, stdin io.Reader, stdout, std
 			meant(name, "", commandNames()))
 		return exitUsage
 	}
-	if over := handsOver(name, rest); over != nil {
-		c.run = over
-	}
 	return newCall(ctx, c, rest, stdin, stdout, stderr).do()
 }
 

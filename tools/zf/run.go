@@ -84,6 +84,9 @@ func runRun(c *call) error {
 	if err := f.parse(c); err != nil {
 		return err
 	}
+	if lean && f.flight.wantsDebugger(&f.machine) {
+		return c.handOver()
+	}
 	// A closed pipe behind us is an error of a write, after which the machine
 	// is ended, not the end of this process with a machine left behind.
 	signal.Ignore(syscall.SIGPIPE)

@@ -353,7 +353,10 @@ func (f *symbolizeFlags) check(c *call, inputs []string) error {
 		f.input = inputs[0]
 	}
 	photos := slices.ContainsFunc(inputs, isPhoto)
-	if photos {
+	switch {
+	case photos && lean:
+		return c.handOver()
+	case photos:
 		f.inputs = inputs
 	}
 	if f.json && f.format == "text" {

@@ -105,6 +105,9 @@ func runTest(c *call) error {
 	if err != nil {
 		return err
 	}
+	if lean && f.flight.wantsDebugger(&f.machine) {
+		return c.handOver()
+	}
 	signal.Ignore(syscall.SIGPIPE) // as in runRun
 	ctx := c.interruptible(syscall.SIGHUP)
 	sources := f.lookForSources(ctx)
