@@ -118,6 +118,7 @@ type socket struct {
 
 	// A listener's connections that have not been accepted yet.
 	backlog, waiting  int32
+	crowded           bool // some may wait for room in it
 	first, last, next int32
 	listener          int32 // of one that is connecting
 
@@ -149,13 +150,9 @@ var (
 
 const frameSockets = pageSize / 8
 
-// socketSlot returns where the address of socket n is, 0 if no socket had such a number yet.
+// socketSlot returns where the address of socket n is. The table has room for that number.
 func socketSlot(n int32) *uintptr {
-	frame := socketFrames[n/frameSockets]
-	if frame == 0 {
-		return nil
-	}
-	return (*uintptr)(arch.Pointer(frame + uintptr(n%frameSockets)*8))
+	return (*uintptr)(arch.Pointer(socketFrames[n/frameSockets] + uintptr(n%frameSockets)*8))
 }
 
 // socketOf returns socket n, or nil.
@@ -173,6 +170,8 @@ func socketOf(n int32) *socket {
 }
 
 // nextSocket returns the socket with the lowest number above n, or nil, for loops over all sockets.
+//
+//go:noinline
 func nextSocket(n int32) *socket {
 	for n++; n <= highSocket; n++ {
 		if s := socketOf(n); s != nil {

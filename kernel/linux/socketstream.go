@@ -50,7 +50,7 @@ func sysConnect(c *call, f *file, s *socket) int64 {
 			if f.flags&oNonblock != 0 {
 				return -eAGAIN
 			}
-			s.listener, s.stage = l.number, connecting
+			s.listener, s.stage, l.crowded = l.number, connecting, true
 			return c.socketWaits(f, s, 1, 0)
 		}
 		return s.join(l)
@@ -74,7 +74,7 @@ func sysConnect(c *call, f *file, s *socket) int64 {
 	s.local.hi, s.local.lo = from.hi, from.lo
 	s.remote.hi, s.remote.lo, s.remote.port = a.hi, a.lo, a.port
 	if l.waiting > l.backlog {
-		s.listener, s.stage = l.number, connecting
+		s.listener, s.stage, l.crowded = l.number, connecting, true
 		if f.flags&oNonblock != 0 {
 			return -eINPROGRESS
 		}
@@ -145,9 +145,14 @@ func (s *socket) join(l *socket) int64 {
 	return 0
 }
 
-// admit connects sockets that wait for room in a listener's backlog.
+// admit connects sockets that wait for room in a listener's backlog. It looks for them only if there
+// may be any: each accept comes here.
 func (l *socket) admit() {
-	for s := nextSocket(0); s != nil && l.waiting <= l.backlog; s = nextSocket(s.number) {
+	for s := nextSocket(0); l.crowded && l.waiting <= l.backlog; s = nextSocket(s.number) {
+		if s == nil {
+			l.crowded = false
+			return
+		}
 		if s.stage != connecting || s.listener != l.number ||
 			s.peer != noSocket {
 			continue
