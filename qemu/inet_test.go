@@ -142,6 +142,25 @@ func server(t *testing.T, dir string, args ...string) (cmd *exec.Cmd, stderr *by
 	return cmd, stderr
 }
 
+// echoed sends bytes by a connection of its own, which the server is to send back.
+func echoed(t *testing.T, host string, sent []byte) {
+	t.Helper()
+	c, err := net.Dial("tcp", host+":7777")
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer c.Close()
+	go func() {
+		c.Write(sent)
+		c.(*net.TCPConn).CloseWrite()
+	}()
+	c.SetReadDeadline(time.Now().Add(3 * time.Minute))
+	if back, err := io.ReadAll(c); err != nil || !bytes.Equal(back, sent) {
+		t.Errorf("%d bytes of %d came back, %v", len(back), len(sent), err)
+	}
+}
+
 // TestInetServe: programs of the host reach one of a machine by -p.
 func TestInetServe(t *testing.T) {
 	t.Parallel()
@@ -169,21 +188,9 @@ func TestInetServe(t *testing.T) {
 	}
 	all.Wait()
 
-	c, err := net.Dial("tcp", host+":7777")
-	if err != nil {
-		t.Fatal(err)
-	}
 	sent := make([]byte, 3<<20)
 	rand.Read(sent)
-	go func() {
-		c.Write(sent)
-		c.(*net.TCPConn).CloseWrite()
-	}()
-	c.SetReadDeadline(time.Now().Add(3 * time.Minute))
-	if back, err := io.ReadAll(c); err != nil || !bytes.Equal(back, sent) {
-		t.Errorf("%d bytes of %d came back, %v", len(back), len(sent), err)
-	}
-	c.Close()
+	echoed(t, host, sent)
 
 	u, err := net.Dial("udp", host+":7777")
 	if err != nil {
@@ -229,22 +236,7 @@ func TestInetRecorded(t *testing.T) {
 	rand.Read(sent)
 	var all sync.WaitGroup
 	for range 4 {
-		all.Go(func() {
-			c, err := net.Dial("tcp", host+":7777")
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer c.Close()
-			go func() {
-				c.Write(sent)
-				c.(*net.TCPConn).CloseWrite()
-			}()
-			c.SetReadDeadline(time.Now().Add(3 * time.Minute))
-			if back, err := io.ReadAll(c); err != nil || !bytes.Equal(back, sent) {
-				t.Errorf("%d bytes of %d came back, %v", len(back), len(sent), err)
-			}
-		})
+		all.Go(func() { echoed(t, host, sent) })
 	}
 	all.Wait()
 	(&http.Client{Timeout: time.Minute}).Get("http://" + host + ":8080/die")
