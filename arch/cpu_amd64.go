@@ -85,8 +85,9 @@ func LoadTables() { amd64.LoadTables() }
 //go:noinline
 func Keep(p unsafe.Pointer, size uintptr) bool { return amd64.Keep(p, size) }
 
-// KeepVar adds the variable at p to what is stored twice.
-func KeepVar[T any](p *T) { amd64.KeepVar(p) }
+// KeepVar adds the variable at p to what is stored twice. A generic function here calls none of
+// package amd64: each type would have two names in the image.
+func KeepVar[T any](p *T) { Keep(unsafe.Pointer(p), unsafe.Sizeof(*p)) }
 
 // KeepCPU adds what the CPU's own code needs.
 func KeepCPU() { amd64.KeepCPU() }
@@ -268,10 +269,11 @@ func FlushPage(addr uintptr) { amd64.Invlpg(addr) }
 func FlushPages() { amd64.FlushPages() }
 
 // EntryOf returns the address of the code of f, a top-level function.
-func EntryOf[F any](f F) uintptr { return amd64.EntryOf(f) }
+func EntryOf[F any](f F) uintptr { return **(**uintptr)(unsafe.Pointer(&f)) }
 
-// FuncAt returns the function, of type F, whose code's address is at code.
-func FuncAt[F any](code *uintptr) F { return amd64.FuncAt[F](code) }
+// FuncAt returns the function, of type F, whose code's address is at code: a func value is a pointer to
+// a word that holds the address.
+func FuncAt[F any](code *uintptr) F { return *(*F)(unsafe.Pointer(&code)) }
 
 // Pointer converts an address to a pointer.
 func Pointer(a uintptr) unsafe.Pointer { return amd64.Pointer(a) }

@@ -36,10 +36,6 @@ func FrameRecord(fp uintptr) (saved, ra uintptr) {
 // EntryOf returns the address of the code of f, a top-level function. Any context.
 func EntryOf[F any](f F) uintptr { return **(**uintptr)(unsafe.Pointer(&f)) }
 
-// FuncAt returns the function, of type F, whose code's address is at code: a func value is a pointer
-// to a word that holds the address. Any context.
-func FuncAt[F any](code *uintptr) F { return *(*F)(unsafe.Pointer(&code)) }
-
 // Pointer converts a machine address to a pointer. Such memory is no part of Go's heap; nothing
 // moves or frees it. Any context.
 func Pointer(a uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }

@@ -192,6 +192,8 @@ func Get(tid int32) *Thread {
 
 // Next returns the thread with the lowest number above tid, or nil, for loops over all threads. Any
 // context.
+//
+//go:noinline
 func Next(tid int32) *Thread {
 	for tid++; tid <= highTID; tid++ {
 		if t := Get(tid); t != nil {
