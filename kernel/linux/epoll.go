@@ -249,6 +249,16 @@ func closeEpoll(f *file) {
 	*e = epollInstance{}
 }
 
+// watchBy returns the watch of an open file that epoll instance j has by a descriptor, or nil.
+func (f *file) watchBy(j int32, fd uintptr) *watch {
+	for at := f.watches; at != 0; at = watchAt(at).next {
+		if w := watchAt(at); int32(w.epoll) == j && uintptr(w.fd) == fd {
+			return w
+		}
+	}
+	return nil
+}
+
 func sysEpollCtl(c *call) int64 {
 	const add, del, mod = 1, 2, 3
 	ep, f := get(c.fd(0)), get(c.fd(2))
@@ -263,12 +273,7 @@ func sysEpollCtl(c *call) int64 {
 	}
 	e := &epolls[ep.obj]
 	i := int(fds[c.fd(2)]) - 1
-	var found *watch
-	for at := f.watches; at != 0 && found == nil; at = watchAt(at).next {
-		if w := watchAt(at); int32(w.epoll) == ep.obj && uintptr(w.fd) == c.fd(2) {
-			found = w
-		}
-	}
+	found := f.watchBy(ep.obj, c.fd(2))
 	if c.op(1) == del {
 		if found == nil {
 			return -eNOENT

@@ -295,20 +295,10 @@ func (c *call) dupTo(same bool) int64 {
 
 func sysFcntl(c *call, f *file) int64 {
 	const (
-		dupFD        = 0
-		getFD        = 1
-		setFD        = 2
-		getFL        = 3
-		setFL        = 4
-		getLK        = 5
-		setLK        = 6
-		setLKW       = 7
-		getLKOfd     = 36
-		setLKOfd     = 37
-		setLKWOfd    = 38
-		dupFDCloexec = 1030
-		setPipeSize  = 1031
-		getPipeSize  = 1032
+		dupFD, getFD, setFD, getFL, setFL      = 0, 1, 2, 3, 4
+		getLK, setLK, setLKW                   = 5, 6, 7
+		getLKOfd, setLKOfd, setLKWOfd          = 36, 37, 38
+		dupFDCloexec, setPipeSize, getPipeSize = 1030, 1031, 1032
 	)
 	op := c.op(1)
 	if f.flags&oPath != 0 && op != dupFD && op != dupFDCloexec && op != getFD && op != setFD &&

@@ -254,6 +254,49 @@ func sysSetsockopt(c *call, _ *file, s *socket) int64 {
 	return s.setOption(i, at, size)
 }
 
+// fits returns what a number for option i of a socket becomes.
+func (s *socket) fits(i int, v uint32) (uint32, int64) {
+	switch i {
+	case optReusePort:
+		if s.isLocal() && v != 0 {
+			return 0, -eOPNOTSUPP
+		}
+	case optPassCred:
+		if !s.isLocal() {
+			return 0, -eOPNOTSUPP
+		}
+	case optGroupIf6:
+		if v > lastLink() {
+			return 0, -eNODEV
+		}
+	case optV6Only:
+		if s.bound {
+			return 0, -eINVAL
+		}
+	case optSndBuf:
+		v = max(min(v, bufferSize)*2, 4608)
+	case optRcvBuf:
+		v = max(min(v, bufferSize)*2, 2304)
+	case optRcvLowat:
+		if int32(v) < 0 {
+			v = 1<<31 - 1
+		}
+		v = max(v, 1)
+	case optMaxSeg:
+		if v != 0 && (v < 88 || v > 32767) {
+			return 0, -eINVAL
+		}
+	case optFastOpen:
+		v = min(v, 4096)
+	case optTOS, optClass:
+		v &= 0xff
+		if s.protocol == protoTCP { // the two lowest bits belong to the protocol
+			v &^= 3
+		}
+	}
+	return v, 0
+}
+
 // setOption sets a kept option to the number of size bytes at an address.
 func (s *socket) setOption(i int, at, size uintptr) int64 {
 	o := &optionTable[i]
@@ -285,43 +328,9 @@ func (s *socket) setOption(i int, at, size uintptr) int64 {
 		!(i == optTransparent && s.mayBeGateway()) {
 		return -int64(o.errno)
 	}
-	switch i {
-	case optReusePort:
-		if s.isLocal() && v != 0 {
-			return -eOPNOTSUPP
-		}
-	case optPassCred:
-		if !s.isLocal() {
-			return -eOPNOTSUPP
-		}
-	case optGroupIf6:
-		if v > lastLink() {
-			return -eNODEV
-		}
-	case optV6Only:
-		if s.bound {
-			return -eINVAL
-		}
-	case optSndBuf:
-		v = max(min(v, bufferSize)*2, 4608)
-	case optRcvBuf:
-		v = max(min(v, bufferSize)*2, 2304)
-	case optRcvLowat:
-		if int32(v) < 0 {
-			v = 1<<31 - 1
-		}
-		v = max(v, 1)
-	case optMaxSeg:
-		if v != 0 && (v < 88 || v > 32767) {
-			return -eINVAL
-		}
-	case optFastOpen:
-		v = min(v, 4096)
-	case optTOS, optClass:
-		v &= 0xff
-		if s.protocol == protoTCP { // the two lowest bits belong to the protocol
-			v &^= 3
-		}
+	v, errno := s.fits(i, v)
+	if errno != 0 {
+		return errno
 	}
 	s.options[i] = int32(v)
 	s.tellOptions()

@@ -59,6 +59,18 @@ const (
 // Text returns the line. Its bytes are valid until the next Input.
 func (l *Line) Text() []byte { return l.text[:l.n] }
 
+// word returns where the word before the cursor begins.
+func (l *Line) word() int {
+	lo := l.cursor
+	for lo > 0 && l.text[lo-1] == ' ' {
+		lo--
+	}
+	for lo > 0 && l.text[lo-1] != ' ' {
+		lo--
+	}
+	return lo
+}
+
 // Input takes a typed byte. After any event but Typing, the next byte begins a new line.
 func (l *Line) Input(b byte) Event {
 	l.Echoed = 0
@@ -106,14 +118,7 @@ func (l *Line) Input(b byte) Event {
 	case 0x15: // ^U
 		l.cut(0, l.n)
 	case 0x17: // ^W
-		lo := l.cursor
-		for lo > 0 && l.text[lo-1] == ' ' {
-			lo--
-		}
-		for lo > 0 && l.text[lo-1] != ' ' {
-			lo--
-		}
-		l.cut(lo, l.cursor)
+		l.cut(l.word(), l.cursor)
 	case 0x10: // ^P
 		l.recall()
 	case 0x1b:

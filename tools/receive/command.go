@@ -127,14 +127,8 @@ func (c *config) receive(ctx context.Context, stdin io.Reader, stdout io.Writer,
 		}
 		iopt.Answer = l.Answer
 	}
-	shown := isTerminal(stdout)
-	opt := ReportOptions{
-		Out: stdout, Terminal: shown || c.color == "always",
-		Color: c.color == "always" || c.color == "auto" && shown && os.Getenv("NO_COLOR") == "",
-		JSON:  c.json, Traces: true,
-		Lines:  c.lines == "always" || c.lines == "auto" && !c.json && !c.quiet,
-		Finder: finder, Log: m.say,
-	}
+	opt := c.reportOptions(stdout)
+	opt.Finder, opt.Log = finder, m.say
 	var export *otlp.Exporter
 	stopExport := func() {}
 	if c.otlp != "" {
@@ -189,6 +183,16 @@ func startExport(e *otlp.Exporter) (stop func()) {
 		<-done
 		late.Stop()
 		stopDrain()
+	}
+}
+
+func (c *config) reportOptions(stdout io.Writer) ReportOptions {
+	shown := isTerminal(stdout)
+	return ReportOptions{
+		Out: stdout, Terminal: shown || c.color == "always",
+		Color: c.color == "always" || c.color == "auto" && shown && os.Getenv("NO_COLOR") == "",
+		JSON:  c.json, Traces: true,
+		Lines: c.lines == "always" || c.lines == "auto" && !c.json && !c.quiet,
 	}
 }
 

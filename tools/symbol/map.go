@@ -163,10 +163,7 @@ func (f *File) MapSymbols() ([]mapfile.Symbol, error) {
 				Type: letter})
 		}
 	}
-	sorted := func() {
-		slices.SortStableFunc(syms, func(a, b mapfile.Symbol) int { return cmp.Compare(a.Addr, b.Addr) })
-	}
-	sorted()
+	sortSymbols(syms)
 	named := len(syms)
 	has := func(addr uint64) bool {
 		i := sort.Search(named, func(i int) bool { return syms[i].Addr >= addr })
@@ -194,7 +191,7 @@ func (f *File) MapSymbols() ([]mapfile.Symbol, error) {
 		}
 	}
 	if len(syms) > named {
-		sorted()
+		sortSymbols(syms)
 	}
 	if !slices.ContainsFunc(syms, func(s mapfile.Symbol) bool { return s.IsFunc() }) {
 		return nil, fmt.Errorf("%s: %w", f.Name(), ErrNoSymbols)
@@ -202,6 +199,10 @@ func (f *File) MapSymbols() ([]mapfile.Symbol, error) {
 	f.preferFirst(syms)
 	f.boundUnsized(syms)
 	return syms, nil
+}
+
+func sortSymbols(syms []mapfile.Symbol) {
+	slices.SortStableFunc(syms, func(a, b mapfile.Symbol) int { return cmp.Compare(a.Addr, b.Addr) })
 }
 
 // preferFirst puts the symbol first that Lookup prefers of those at one address.

@@ -222,6 +222,30 @@ func (s *share) closed() {
 	}
 }
 
+// attributes writes those that a change sets.
+func (w *writer) attributes(c *vfs.Change) {
+	w.u32(c.Which)
+	w.u32(c.Mode)
+	w.u32(c.UID)
+	w.u32(c.GID)
+	w.u64(uint64(c.Size))
+	w.time(c.Atime)
+	w.time(c.Mtime)
+}
+
+// create writes the message that makes a file and opens it.
+func (w *writer) create(c *vfs.Change) {
+	w.begin(askLcreate, writeFID)
+	w.str(c.Name())
+	flags := uint32(openReadWrite | openCreate | openNoFollow)
+	if c.Exclusive {
+		flags |= openExclusive
+	}
+	w.u32(flags)
+	w.u32(c.Mode)
+	w.u32(0) // the group
+}
+
 // writeChange writes the message of a step that only changes have.
 func (s *share) writeChange(w *writer, next step) {
 	c := &s.change
@@ -236,15 +260,7 @@ func (s *share) writeChange(w *writer, next step) {
 		}
 		w.u32(flags)
 	case create:
-		w.begin(askLcreate, writeFID)
-		w.str(c.Name())
-		flags := uint32(openReadWrite | openCreate | openNoFollow)
-		if c.Exclusive {
-			flags |= openExclusive
-		}
-		w.u32(flags)
-		w.u32(c.Mode)
-		w.u32(0) // the group
+		w.create(c)
 	case mkdir:
 		w.begin(askMkdir, workFID)
 		w.str(c.Name())
@@ -274,13 +290,7 @@ func (s *share) writeChange(w *writer, next step) {
 		w.str(c.ToName())
 	case setattr:
 		w.begin(askSetattr, workFID)
-		w.u32(c.Which)
-		w.u32(c.Mode)
-		w.u32(c.UID)
-		w.u32(c.GID)
-		w.u64(uint64(c.Size))
-		w.time(c.Atime)
-		w.time(c.Mtime)
+		w.attributes(c)
 	case write:
 		w.begin(askWrite, writeFID)
 		w.u64(uint64(c.Offset))

@@ -110,24 +110,11 @@ type jsonStack struct {
 // U+FFFD; control characters are escaped, so that the line can be shown.
 func JSON(t *wire.Trace) []byte {
 	j := jsonTrace{
-		Version:   1,
-		Kind:      t.Kind,
-		Reason:    t.Reason,
-		Watched:   t.Watched,
-		Context:   t.Context,
-		BuildID:   t.BuildID,
-		Thread:    t.Thread,
-		Goroutine: t.Goroutine,
-		Of:        t.Of,
+		Version: 1, Kind: t.Kind, Reason: t.Reason, Watched: t.Watched, Context: t.Context,
+		BuildID: t.BuildID, Thread: t.Thread, Goroutine: t.Goroutine, Of: t.Of,
 		Registers: make(map[string]string, len(t.Registers)),
-		Complete:  t.Complete(),
-		End:       t.End,
-		WalkEnd:   t.WalkEnd,
-		Damaged:   t.Damaged,
-		RepeatOf:  t.RepeatOf,
-		Previous:  t.Previous,
-		Frames:    []jsonFrame{},
-		Stacks:    []jsonStack{},
+		Complete:  t.Complete(), End: t.End, WalkEnd: t.WalkEnd, Damaged: t.Damaged,
+		RepeatOf: t.RepeatOf, Previous: t.Previous, Frames: []jsonFrame{}, Stacks: []jsonStack{},
 	}
 	if j.Kind == "" {
 		j.Kind = tracer.KindTrace.String()

@@ -113,8 +113,7 @@ func (p *Parser) endsCompact(s string) bool {
 func (p *Parser) finishCompact(crc uint32, ended bool) {
 	c := p.c
 	p.c = nil
-	t := &Trace{BuildID: p.build.id, PartBuild: p.build.part, NoBuild: !p.build.known,
-		Previous: c.previous}
+	t := p.built(Trace{Previous: c.previous})
 	// A boot before has had a table of its own, and nothing of this boot builds on it.
 	known := &p.table
 	if t.Previous > 0 {

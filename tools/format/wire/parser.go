@@ -337,6 +337,12 @@ func (p *Parser) sum(l *Line) {
 	p.fresh = false
 }
 
+// built returns t as a trace of the build that the log is of.
+func (p *Parser) built(t Trace) *Trace {
+	t.BuildID, t.PartBuild, t.NoBuild = p.build.id, p.build.part, !p.build.known
+	return &t
+}
+
 // textLine takes a line of the text or markup form.
 func (p *Parser) textLine(l *Line, r Record) {
 	switch r.Op {
@@ -368,9 +374,7 @@ func (p *Parser) textLine(l *Line, r Record) {
 		}
 		// The last panic stage writes a trace of one line.
 		p.cut()
-		t := &Trace{Kind: r.Kind, Reason: r.Text, BuildID: p.build.id, PartBuild: p.build.part,
-			NoBuild: !p.build.known,
-			Last:    true, Frames: []Frame{r.Frame}}
+		t := p.built(Trace{Kind: r.Kind, Reason: r.Text, Last: true, Frames: []Frame{r.Frame}})
 		l.Record, l.Trace, l.Frame = r, t, 0
 		p.h.Line(l)
 		p.h.Done(t)
@@ -387,8 +391,7 @@ func (p *Parser) textLine(l *Line, r Record) {
 		if p.t == nil && !r.Bad {
 			// The begin line was lost, or lies before the log's start.
 			p.cut()
-			p.open(&Trace{BuildID: p.build.id, PartBuild: p.build.part, NoBuild: !p.build.known,
-				NoBegin: true})
+			p.open(p.built(Trace{NoBegin: true}))
 			p.t.MarkDamaged("its begin line is missing")
 		}
 	}

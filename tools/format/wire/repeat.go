@@ -20,7 +20,7 @@ func (p *Parser) repeatLine(l *Line, s string) {
 		return
 	}
 	p.cut()
-	t := &Trace{Repeat: true, BuildID: p.build.id, PartBuild: p.build.part, NoBuild: !p.build.known}
+	t := p.built(Trace{Repeat: true})
 	if ok {
 		t = p.last.again(seq)
 		p.lastSeq = seq
@@ -44,9 +44,7 @@ func (p *Parser) repeats(s string) (seq uint64, ok bool) {
 	}
 	seq = p.lastSeq + 1
 	seq += (uint64(s[0]-'!') + 85 - seq%85) % 85
-	var b []byte
-	b = binary.BigEndian.AppendUint32(b, p.lastCRC)
-	b = binary.BigEndian.AppendUint32(b, uint32(seq))
+	b := binary.BigEndian.AppendUint64(nil, uint64(p.lastCRC)<<32|seq&(1<<32-1))
 	check := crc32.ChecksumIEEE(b) % (85 * 85)
 	return seq, check == uint32(s[1]-'!')*85+uint32(s[2]-'!')
 }

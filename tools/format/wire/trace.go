@@ -241,6 +241,15 @@ func (t *Trace) MarkDamaged(why string) {
 	}
 }
 
+// added appends v to what the trace has of that kind, unless there are too many.
+func added[T any](t *Trace, to []T, v T, most int, what string) []T {
+	if len(to) >= most {
+		t.MarkDamaged("it has too many " + what)
+		return to
+	}
+	return append(to, v)
+}
+
 // add puts what the record says into the trace and returns the index of the
 // frame that it added, or -1.
 func (t *Trace) add(r *Record) int {
@@ -287,23 +296,11 @@ func (t *Trace) add(r *Record) int {
 			t.Registers[reg.Name] = reg.Value
 		}
 	case OpStack:
-		if len(t.Stacks) >= MaxStacks {
-			t.MarkDamaged("it has too many stacks")
-			break
-		}
-		t.Stacks = append(t.Stacks, r.Stack)
+		t.Stacks = added(t, t.Stacks, r.Stack, MaxStacks, "stacks")
 	case OpEvent:
-		if len(t.Events) >= MaxEvents {
-			t.MarkDamaged("it has too many events")
-			break
-		}
-		t.Events = append(t.Events, r.Event)
+		t.Events = added(t, t.Events, r.Event, MaxEvents, "events")
 	case OpBranch:
-		if len(t.Branches) >= MaxBranches {
-			t.MarkDamaged("it has too many branches")
-			break
-		}
-		t.Branches = append(t.Branches, r.Branch)
+		t.Branches = added(t, t.Branches, r.Branch, MaxBranches, "branches")
 	}
 	return -1
 }

@@ -283,6 +283,25 @@ func (v *goFlag) String() string { return "" }
 // IsBoolFlag says that -NAME alone means -NAME=true.
 func (v *goFlag) IsBoolFlag() bool { return v.r.kind == yesNo || v.r.kind == verbosity }
 
+// check says what is wrong with the value of a flag that not every value of its kind fits.
+func (r *row) check(s string) error {
+	switch r.name {
+	case "shuffle":
+		if _, err := strconv.ParseInt(s, 10, 64); err != nil && s != "on" && s != "off" {
+			return errors.New("want on, off, or a number to begin with")
+		}
+	case "covermode":
+		if s != "set" && s != "count" && s != "atomic" {
+			return errors.New("want set, count or atomic")
+		}
+	case "count", "p", "parallel":
+		if n, _ := strconv.Atoi(s); n < 1 && r.name != "count" || n < 0 {
+			return fmt.Errorf("want 1 or more")
+		}
+	}
+	return nil
+}
+
 // Set implements flag.Value.
 func (v *goFlag) Set(s string) error {
 	r := v.r
@@ -319,19 +338,8 @@ func (v *goFlag) Set(s string) error {
 		}
 		s = d.String()
 	}
-	switch r.name {
-	case "shuffle":
-		if _, err := strconv.ParseInt(s, 10, 64); err != nil && s != "on" && s != "off" {
-			return errors.New("want on, off, or a number to begin with")
-		}
-	case "covermode":
-		if s != "set" && s != "count" && s != "atomic" {
-			return errors.New("want set, count or atomic")
-		}
-	case "count", "p", "parallel":
-		if n, _ := strconv.Atoi(s); n < 1 && r.name != "count" || n < 0 {
-			return fmt.Errorf("want 1 or more")
-		}
+	if err := r.check(s); err != nil {
+		return err
 	}
 	v.f.values[r.name] = s
 	if v.to != nil {

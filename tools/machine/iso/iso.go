@@ -58,6 +58,18 @@ var tools = []struct {
 	{[]string{"mformat"}, "mtools"},
 }
 
+// kernel reads the kernel, for a screen if one is wanted.
+func (o *Options) kernel() ([]byte, error) {
+	b, err := os.ReadFile(o.Kernel)
+	if err != nil || o.WantScreen == nil {
+		return b, err
+	}
+	if b, err = o.WantScreen(b); err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Kernel, err)
+	}
+	return b, nil
+}
+
 // Make writes an ISO image that BIOSes and UEFI start, from an optical disc or from a
 // stick, and returns what kinds of firmware it is for. Errors wrap [ErrMissing],
 // [ErrCmdline], those of o.WantScreen and those of the file system; what went wrong
@@ -77,14 +89,9 @@ func Make(ctx context.Context, o Options) (firmware []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	kernel, err := os.ReadFile(o.Kernel)
+	kernel, err := o.kernel()
 	if err != nil {
 		return nil, err
-	}
-	if o.WantScreen != nil {
-		if kernel, err = o.WantScreen(kernel); err != nil {
-			return nil, fmt.Errorf("%s: %w", o.Kernel, err)
-		}
 	}
 	tmp, err := os.MkdirTemp("", "zf-iso-")
 	if err != nil {

@@ -18,6 +18,13 @@ import (
 // mostStubRAM bounds what a machine may say of where its RAM ends.
 const mostStubRAM = 1 << 42
 
+// wordAt reads the word at a physical address.
+func wordAt(s *memory.Stub, addr uint64) (uint64, error) {
+	var b [8]byte
+	err := s.ReadPhysical(b[:], addr)
+	return binary.LittleEndian.Uint64(b[:]), err
+}
+
 // StubBlocks tells a stub which memory of the machine to read, by the image at path. Errors are
 // those of the stub and the file.
 func StubBlocks(s *memory.Stub, path string) error {
@@ -31,11 +38,6 @@ func StubBlocks(s *memory.Stub, path string) error {
 		return fmt.Errorf(
 			"%s has no symbols, by which the kernel's map of the RAM is found; give the image as it was built", path)
 	}
-	word := func(addr uint64) (uint64, error) {
-		var b [8]byte
-		err := s.ReadPhysical(b[:], addr)
-		return binary.LittleEndian.Uint64(b[:]), err
-	}
 	var root, highest, count, direct uint64
 	ranges := elf.Symbol{}
 	var failed error
@@ -44,7 +46,7 @@ func StubBlocks(s *memory.Stub, path string) error {
 			"kernel/mem.numRanges": &count,
 			"arch/amd64.direct":    &direct} {
 			if v.Name == kernelPath+name {
-				w, err := word(v.Value)
+				w, err := wordAt(s, v.Value)
 				*to, failed = w, errors.Join(failed, err)
 			}
 		}
@@ -71,8 +73,8 @@ func StubBlocks(s *memory.Stub, path string) error {
 	}
 	var unused []memory.Block
 	for i := range min(count, ranges.Size/16) {
-		lo, err := word(ranges.Value + 16*i)
-		hi, err2 := word(ranges.Value + 16*i + 8)
+		lo, err := wordAt(s, ranges.Value+16*i)
+		hi, err2 := wordAt(s, ranges.Value+16*i+8)
 		if err := errors.Join(err, err2); err != nil {
 			return err
 		}

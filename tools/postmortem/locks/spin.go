@@ -200,12 +200,9 @@ func (m *machine) step() bool {
 	switch in.Op {
 	case x86asm.NOP, x86asm.PAUSE, x86asm.LFENCE, x86asm.MFENCE:
 		return true
-	case x86asm.MOV, x86asm.MOVZX:
+	case x86asm.MOV, x86asm.MOVZX, x86asm.MOVSX, x86asm.MOVSXD:
 		v, known := m.get(in, src)
-		return m.set(in, dst, v, known)
-	case x86asm.MOVSX, x86asm.MOVSXD:
-		v, known := m.get(in, src)
-		if k := size(in, src); k > 0 && k < 8 {
+		if k := size(in, src); k > 0 && k < 8 && in.Op != x86asm.MOV && in.Op != x86asm.MOVZX {
 			v = uint64(int64(v<<(64-8*k)) >> (64 - 8*k))
 		}
 		return m.set(in, dst, v, known)

@@ -256,18 +256,11 @@ func (e *entry) effects(after *state) []effect {
 // implicit is effects for the instructions that use more than their operands name; ok is false for
 // others.
 func (e *entry) implicit(after *state) (fx []effect, ok bool) {
-	in := &e.inst
-	a, b := in.Args[0], in.Args[1]
+	in, a, b := &e.inst, e.inst.Args[0], e.inst.Args[1]
 	pushed, size := bytesAt(e.gpr[rsp]-8, 8), stringOps[in.Op]
-	switch in.Op {
+	switch ok = true; in.Op {
 	case x86asm.LEA:
-		fx = e.one(a, computed)
-		if m, ok := b.(x86asm.Mem); ok && len(fx) == 1 {
-			fx[0].from = addressPlaces(m)
-			if len(fx[0].from) == 0 {
-				fx[0].how, fx[0].value = constant, e.addressOf(m, e.pc+uint64(in.Len))
-			}
-		}
+		fx = e.address()
 	case x86asm.PUSH:
 		fx = append(makes(pushed, copied, e.placesOf(a)...),
 			makes(register(rsp), computed, register(rsp))...)
@@ -275,9 +268,8 @@ func (e *entry) implicit(after *state) (fx []effect, ok bool) {
 			fx[0].how, fx[0].value = constant, uint64(imm)
 		}
 	case x86asm.POP:
-		fx = e.one(a, copied)
-		for i := range fx {
-			fx[i].how, fx[i].from = copied, []place{bytesAt(e.gpr[rsp], 8)}
+		if to := e.placesOf(a); len(to) > 0 {
+			fx = makes(to[0], copied, bytesAt(e.gpr[rsp], 8))
 		}
 	case x86asm.PUSHFQ, x86asm.PUSHF:
 		fx = makes(pushed, unknown)
@@ -319,9 +311,20 @@ func (e *entry) implicit(after *state) (fx []effect, ok bool) {
 			fx[i].what = "RDRAND"
 		}
 	default:
-		return nil, false
+		ok = false
 	}
-	return fx, true
+	return fx, ok
+}
+
+// address is effects for LEA.
+func (e *entry) address() []effect {
+	fx := e.one(e.inst.Args[0], computed)
+	if m, ok := e.inst.Args[1].(x86asm.Mem); ok && len(fx) == 1 {
+		if fx[0].from = addressPlaces(m); len(fx[0].from) == 0 {
+			fx[0].how, fx[0].value = constant, e.addressOf(m, e.pc+uint64(e.inst.Len))
+		}
+	}
+	return fx
 }
 
 // product is effects for a multiplication or a division.

@@ -102,10 +102,7 @@ func (v *value) format(t dwarf.Type, off int64, depth int) (text string, ok bool
 	case *dwarf.CharType:
 		u, ok := v.uint(off, n)
 		return strconv.FormatInt(int64(int8(u)), 10), ok
-	case *dwarf.UintType:
-		u, ok := v.uint(off, n)
-		return strconv.FormatUint(u, 10), ok
-	case *dwarf.UcharType:
+	case *dwarf.UintType, *dwarf.UcharType:
 		u, ok := v.uint(off, n)
 		return strconv.FormatUint(u, 10), ok
 	case *dwarf.FloatType:

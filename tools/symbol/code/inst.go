@@ -250,7 +250,7 @@ func (d *decoder) vexInst(op byte) bool {
 	switch op {
 	case 0xc5:
 		d.next()
-	case 0xc4:
+	case 0xc4, 0x8f:
 		class = d.next() & 0x1f
 		d.next()
 	case 0x62:
@@ -259,9 +259,6 @@ func (d *decoder) vexInst(op byte) bool {
 			return false // fixed bits
 		}
 		class = p0 & 7
-	case 0x8f:
-		class = d.next() & 0x1f
-		d.next()
 	}
 	code := d.next()
 	d.i.Op, d.i.code = Other, mapVEX|uint16(class)<<8|uint16(code)

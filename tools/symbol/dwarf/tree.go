@@ -60,9 +60,8 @@ func (r *Reader) LoadTree(l *Loaded, fn *Function) {
 func (r *Reader) readTree(c *elf.Cursor, u *unit) {
 	t := &r.Tree
 	t.Calls, t.Spans, t.open = t.Calls[:0], t.Spans[:0], t.open[:0]
-	abbrevs := r.abbrevTable(u)
+	abbrevs, in := r.abbrevTable(u), int32(-1)
 	var e die
-	in := int32(-1)
 	for {
 		off := c.Base + uint64(c.At)
 		code := c.ULEB()

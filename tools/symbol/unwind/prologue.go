@@ -74,12 +74,8 @@ func (t *Tables) prologueRow(start, pc uint64) (row Row, ok bool) {
 			continue // none of those that step looks at
 		}
 		switch inst.Op {
-		case x86asm.POP, x86asm.LEAVE:
-			if !leaving {
-				body, leaving = s, true
-			}
-		case x86asm.ADD:
-			if inst.Args[0] == x86asm.RSP && !leaving {
+		case x86asm.POP, x86asm.LEAVE, x86asm.ADD:
+			if !leaving && (inst.Op != x86asm.ADD || inst.Args[0] == x86asm.RSP) {
 				body, leaving = s, true
 			}
 		case x86asm.PUSH, x86asm.SUB, x86asm.CALL:
@@ -127,14 +123,11 @@ func (s *frameState) row(start, pc uint64) (row Row, ok bool) {
 func (s *frameState) step(inst *x86asm.Inst) {
 	dst, isReg := register(inst.Args[0])
 	switch inst.Op {
-	case x86asm.PUSH:
+	case x86asm.PUSH, x86asm.PUSHFQ:
 		s.depth += 8
 		if isReg && s.known && !s.changed[dst] && s.saved[dst] == 0 {
 			s.saved[dst] = s.depth
 		}
-		return
-	case x86asm.PUSHFQ:
-		s.depth += 8
 		return
 	case x86asm.POPFQ:
 		s.depth -= 8
@@ -150,13 +143,11 @@ func (s *frameState) step(inst *x86asm.Inst) {
 		}
 		s.depth -= 8
 	case x86asm.LEAVE:
-		if s.framed {
-			s.depth, s.known = s.frame-8, true
-		} else {
-			s.known = false
-		}
-		if s.framed && s.saved[RBP] == s.frame {
-			s.changed[RBP], s.saved[RBP] = false, 0
+		if s.known = s.framed; s.framed {
+			s.depth = s.frame - 8
+			if s.saved[RBP] == s.frame {
+				s.changed[RBP], s.saved[RBP] = false, 0
+			}
 		}
 		s.framed = false
 		return
