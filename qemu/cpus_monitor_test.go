@@ -22,14 +22,15 @@ func asked(t *testing.T, keys io.Writer, out *log, command string) string {
 }
 
 // TestMonitorCPUs: while the monitor is open all CPUs stand still, and can be looked at; behind it
-// they go on, and are there when they are asked for the next time.
+// they go on, and are there when they are asked for the next time. Virtual time lets no CPU fall behind
+// on its way to rest.
 func TestMonitorCPUs(t *testing.T) {
 	t.Parallel()
 	path, symbols := lab(t, image.AllLoaders)
 	for _, n := range []int{2, 4} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
-			keys, out, vm := startTyped(t, Config{Kernel: path, CPUs: n, Append: "monitor panic=monitor crash=go.cpu"})
+			keys, out, vm := startTyped(t, Config{Kernel: path, CPUs: n, Icount: true, Append: "monitor panic=monitor crash=go.cpu"})
 			out.For(t, "monitor> ")
 			idle := "boot: arch/amd64.WaitForInterrupt arch.WaitForInterrupt" + cpuTail
 			for range 3 { // each time they are asked anew
