@@ -58,7 +58,7 @@ func runDoctor(c *call) error {
 // doctorChecks are the lines of the report.
 func doctorChecks(again bool) []doctor.Check {
 	gdb, noGDB := findGDB()
-	return []doctor.Check{
+	all := []doctor.Check{
 		{Name: "go", Needed: true, Run: checkGo},
 		{Name: "kernel", Needed: true, Run: checkKernel},
 		{Name: "qemu", Needed: true, Run: checkQEMU},
@@ -72,6 +72,19 @@ func doctorChecks(again bool) []doctor.Check {
 		{Name: "serial", Run: doctor.Serial("/dev")},
 		{Name: "debuginfod", Run: doctor.Debuginfod},
 	}
+	if lean {
+		all = append(all, doctor.Check{Name: "debugger", Run: checkDebugger})
+	}
+	return all
+}
+
+// checkDebugger looks for zf-debugger, as a run does at a death.
+func checkDebugger(ctx context.Context) doctor.Finding {
+	path, err := image.Companion(ctx, "tools/zf", debuggerName, nil)
+	if err != nil {
+		return doctor.Missing("%v", err)
+	}
+	return doctor.Found("%s", path)
 }
 
 func checkGo(ctx context.Context) doctor.Finding {
