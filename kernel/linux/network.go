@@ -1,16 +1,34 @@
 package linux
 
 import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/dev/nic"
+	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
-// /dev/nic0, the network card: each read returns one frame, each write sends one. A program can
-// wait for it as for a terminal. Several open files take frames from each other.
+// /dev/nic0, the network card: each read returns one frame, each write sends one, and each part of a
+// writev. The call CardFrames of ioctl takes several. A program can wait for the card as for a
+// terminal. Several open files take frames from each other.
 
 // DevNIC is the device's number: a major that Linux keeps for local use.
 const DevNIC = 240 << 8
+
+// CardFrames is a call of ioctl, in Linux's range for a device's own (SIOCDEVPRIVATE). It takes the
+// address of a [CardBatch], and returns how many of its frames it has filled in. It never waits.
+const CardFrames = 0x89f0
+
+// CardFrame is a frame that has come: Length bytes of Data.
+type CardFrame struct {
+	Length uint16
+	Data   [nic.MaxFrame]byte
+}
+
+// CardBatch is as many frames as the card has room for.
+type CardBatch [64]CardFrame
 
 // cardPoll is how often, in ns, a card without interrupts is polled.
 const cardPoll = 2_000_000
@@ -76,6 +94,28 @@ func readCard(c *call, f *file, to, n uintptr) int64 {
 	traffic.inFrames++
 	traffic.inBytes += uint64(got)
 	return int64(got)
+}
+
+// takeFrames is CardFrames.
+func takeFrames(to uintptr) int64 {
+	percpu.AssertLocked()
+	activity++
+	if !mem.Allowed(to, unsafe.Sizeof(CardBatch{}), true) {
+		return -eFAULT
+	}
+	for i := range uintptr(len(CardBatch{})) {
+		frame := to + i*unsafe.Sizeof(CardFrame{})
+		got := nic.Receive(frame+unsafe.Offsetof(CardFrame{}.Data), nic.MaxFrame)
+		if got == 0 {
+			cardReported = false
+			return int64(i)
+		}
+		length := uint16(got)
+		arch.CopyUser(frame, addressOf(&length), unsafe.Sizeof(length))
+		traffic.inFrames++
+		traffic.inBytes += uint64(got)
+	}
+	return int64(len(CardBatch{}))
 }
 
 // writeCard sends a frame. If the card does not accept it, the card is restarted, once.

@@ -175,6 +175,9 @@ func sysIoctl(c *call, f *file) int64 {
 	if f.isSocket() {
 		return socketOf(f.obj).ioctl(c.op(1), c.pointer(2))
 	}
+	if f.kind == cardDevice && c.op(1) == CardFrames {
+		return takeFrames(c.pointer(2))
+	}
 	t := f.terminal()
 	if t == nil || !t.IsTerminal() {
 		return -eNOTTY

@@ -9,7 +9,7 @@
 //	e1000.go       e1000 and e1000e
 //
 // It is made for the panic path: a frame is copied into memory that the card has had since boot,
-// and sending waits until it is gone. There are 16 buffers of 2 KiB for sending and 16 for
+// and sending waits until it is gone. There are 64 buffers of 2 KiB for sending and 64 for
 // receiving, taken from RAM at Init. The card's writes are never trusted: all lengths and indices
 // are checked, all waits end.
 //

@@ -132,7 +132,7 @@ func TestE1000(t *testing.T) {
 		t.Errorf("address % x, name %q, up %v", Address(), Name(), Up())
 	}
 	for i := range 5 * slots {
-		frame := frameOf(1+i*19, byte(i))
+		frame := frameOf(1+i*19%MaxFrame, byte(i))
 		if !Send(addressOf(frame), len(frame)) {
 			t.Fatalf("frame %d is not sent", i)
 		}
@@ -153,7 +153,7 @@ func TestE1000Receives(t *testing.T) {
 	start()
 	buf := room(t, bufferSize)
 	for i := range uint32(5 * slots) {
-		frame := frameOf(60+int(i)*10, byte(i))
+		frame := frameOf(60+int(i)*10%MaxFrame, byte(i))
 		if got := Receive(buf, bufferSize); got != 0 {
 			t.Fatalf("a frame of %d bytes before it has come", got)
 		}

@@ -18,7 +18,7 @@ const minFrame = 60
 
 // Common to all drivers.
 const (
-	slots      = 16   // buffers a queue
+	slots      = 64   // buffers a queue: as much as a connection without a scaled window sends
 	bufferSize = 2048 // bytes
 )
 

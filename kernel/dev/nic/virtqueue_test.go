@@ -130,7 +130,7 @@ func TestQueueSends(t *testing.T) {
 
 // TestQueueFull: a device that takes nothing is given as many frames as there are buffers.
 func TestQueueFull(t *testing.T) {
-	q, d := newQueue(t, 32, headerModern)
+	q, d := newQueue(t, 256, headerModern)
 	q.makeSend(room(t, arch.PageSize))
 	frame := frameOf(100, 0)
 	for i := range slots {

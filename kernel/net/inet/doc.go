@@ -15,6 +15,8 @@
 //
 //	inet.go     the start
 //	link.go     frames of the card
+//	join.go     several of a connection that come are one packet
+//	split.go    a long packet that goes is several
 //	address.go  which addresses and routes there are
 //	dhcp.go     the address that a server gives
 //	sntp.go     the time of day that a server tells

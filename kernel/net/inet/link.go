@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"syscall"
+	"unsafe"
 
 	"gvisor.dev/gvisor/pkg/buffer"
 	"gvisor.dev/gvisor/pkg/tcpip"
@@ -12,16 +14,18 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
 	"github.com/zeroframe/zeroframe/kernel/dev/nic"
+	"github.com/zeroframe/zeroframe/kernel/linux"
 )
 
 const (
-	device  = "/dev/nic0" // each read and write is one frame
-	longest = 1514        // bytes of the longest, with its header
+	device  = "/dev/nic0"
+	longest = 1514 // bytes of the longest frame, with its header
 )
 
 // card is the network card.
 type card struct {
 	file *os.File
+	raw  syscall.RawConn
 	in   *channel.Endpoint // what comes in goes through it
 	link stack.LinkEndpoint
 	dhcp *dhcpConn
@@ -34,46 +38,86 @@ func openCard() (*card, error) {
 	if err != nil {
 		return nil, err
 	}
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
 	a := nic.Address()
-	c := &card{file: f, in: channel.New(0, longest, tcpip.LinkAddress(a[:]))}
-	c.link = ethernet.New(direct{c.in, f})
+	c := &card{file: f, raw: raw, in: channel.New(0, longest, tcpip.LinkAddress(a[:]))}
+	c.in.SupportedGSOKind = stack.HostGSOSupported // split does it
+	c.link = ethernet.New(direct{c.in, raw})
 	c.dhcp = newDHCPConn(c)
 	return c, nil
 }
 
 // receive gives the stack the frames that come in.
 func (c *card) receive() {
-	frame := make([]byte, nic.MaxFrame)
+	batch := new(linux.CardBatch)
 	for {
-		n, err := c.file.Read(frame)
+		n, err := c.take(batch)
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "inet: %v; the machine has no network any more\n", err)
 			return
 		}
-		if c.dhcp.takes(frame[:n]) {
-			continue
+		for frames := batch[:n]; len(frames) > 0; {
+			frames = frames[c.inject(frames):]
 		}
-		if from, to, ok := refusedDatagram(frame[:n]); ok {
+	}
+}
+
+// take waits for frames, and returns how many have come.
+func (c *card) take(batch *linux.CardBatch) (n int, err error) {
+	e := c.raw.Read(func(fd uintptr) bool {
+		var v uintptr
+		v, err = ioctl(fd, linux.CardFrames, uintptr(unsafe.Pointer(batch)))
+		n = int(v)
+		return n > 0 || err != nil
+	})
+	if err == nil {
+		err = e
+	}
+	return n, err
+}
+
+// inject gives the stack the first of the frames, and as many as go with it. It returns their number.
+func (c *card) inject(frames []linux.CardFrame) int {
+	n, data := join(frames)
+	if n == 0 {
+		n = 1
+		frame := frames[0].Data[:frames[0].Length]
+		if c.dhcp.takes(frame) {
+			return n
+		}
+		if from, to, ok := refusedDatagram(frame); ok {
 			c.refused(from, to)
 		}
-		p := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(frame[:n])})
-		c.in.InjectInbound(0, p)
-		p.DecRef()
+		data = buffer.NewViewWithData(frame)
 	}
+	p := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithView(data)})
+	c.in.InjectInbound(0, p)
+	p.DecRef()
+	return n
 }
 
 // direct writes the stack's frames to the card as they come: a queue would need a goroutine that
 // wakes for each. A frame that the card does not take is lost, as any may be.
 type direct struct {
 	*channel.Endpoint
-	file *os.File
+	card syscall.RawConn
 }
 
 func (d direct) WritePackets(list stack.PacketBufferList) (int, tcpip.Error) {
+	o := outs.Get().(*out)
+	defer outs.Put(o)
 	for _, p := range list.AsSlice() {
 		v := p.ToView()
-		d.file.Write(v.AsSlice())
+		if p.GSOOptions.NeedsCsum {
+			o.split(d, v.AsSlice(), len(p.NetworkHeader().Slice()), int(p.GSOOptions.MSS))
+		} else {
+			copy(o.frame(d, min(v.Size(), longest)), v.AsSlice())
+		}
 		v.Release()
 	}
+	o.send(d)
 	return list.Len(), nil
 }

@@ -1,0 +1,90 @@
+package inet
+
+import (
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"gvisor.dev/gvisor/pkg/tcpip/checksum"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
+)
+
+// The stack makes packets of TCP that are much longer than a frame, and leaves their checksums open,
+// as for a card that does the rest (TSO). Here they are split, and all frames of one go to the card
+// by one call.
+
+// out is frames on their way to the card.
+type out struct {
+	frames [64][longest]byte
+	parts  [64]syscall.Iovec
+	n      int
+}
+
+// outs holds those that nobody uses; the variable itself is never written.
+var outs = sync.Pool{New: func() any { return new(out) }}
+
+// frame returns a new frame of n bytes.
+func (o *out) frame(to direct, n int) []byte {
+	if o.n == len(o.frames) {
+		o.send(to)
+	}
+	f := o.frames[o.n][:n]
+	o.parts[o.n] = syscall.Iovec{Base: &f[0], Len: uint64(n)}
+	o.n++
+	return f
+}
+
+// send hands the frames over: the card takes each part as one.
+func (o *out) send(to direct) {
+	if o.n > 0 {
+		to.card.Control(func(fd uintptr) {
+			syscall.Syscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&o.parts)), uintptr(o.n))
+		})
+	}
+	o.n = 0
+}
+
+// split makes frames of a packet of TCP, with size bytes of its data each, or fewer in the last one.
+// The packet begins with Ethernet's header, and then IP's, which has ipLength bytes. Its checksum is
+// the sum of the pseudo-header.
+func (o *out) split(to direct, packet []byte, ipLength, size int) {
+	const ipAt = header.EthernetMinimumSize
+	tcpAt := ipAt + ipLength
+	tcp := header.TCP(packet[tcpAt:])
+	dataAt := tcpAt + int(tcp.DataOffset())
+	head, data := packet[:dataAt], packet[dataAt:]
+	size = max(1, min(size, longest-dataAt)) // which other machines have a say in
+	sequence, flags := tcp.SequenceNumber(), tcp.Flags()
+	addresses := checksum.Combine(tcp.Checksum(), ^uint16(len(tcp))) // without the length
+	for i := uint16(0); ; i++ {
+		part := data[:min(size, len(data))]
+		f := o.frame(to, len(head)+len(part))
+		copy(f[copy(f, head):], part)
+		tcp := header.TCP(f[tcpAt:])
+		tcp.SetSequenceNumber(sequence)
+		if data = data[len(part):]; len(data) > 0 {
+			tcp.SetFlags(uint8(flags &^ (header.TCPFlagFin | header.TCPFlagPsh)))
+		}
+		sequence += uint32(len(part))
+		setLength(f[ipAt:tcpAt], len(tcp), i)
+		tcp.SetChecksum(checksum.Combine(addresses, uint16(len(tcp))))
+		tcp.SetChecksum(^checksum.Checksum(tcp, 0))
+		if len(data) == 0 {
+			return
+		}
+	}
+}
+
+// setLength sets the length of the data after a header of IP, and has its number go on from that of
+// an earlier packet.
+func setLength(b []byte, length int, later uint16) {
+	if header.IPVersion(b) == header.IPv6Version {
+		header.IPv6(b).SetPayloadLength(uint16(len(b) - header.IPv6MinimumSize + length))
+		return
+	}
+	ip := header.IPv4(b)
+	ip.SetTotalLength(uint16(len(b) + length))
+	ip.SetID(ip.ID() + later)
+	ip.SetChecksum(0)
+	ip.SetChecksum(^checksum.Checksum(b, 0))
+}
