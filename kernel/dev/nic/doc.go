@@ -10,8 +10,8 @@
 //
 // It is made for the panic path: a frame is copied into memory that the card has had since boot,
 // and sending waits until it is gone. There are 64 buffers of 2 KiB for sending and 64 for
-// receiving, taken from RAM at Init. The card's writes are never trusted: all lengths and indices
-// are checked, all waits end.
+// receiving, with e1000 256, taken from RAM at Init. The card's writes are never trusted: all
+// lengths and indices are checked, all waits end.
 //
 // It imports arch, kernel/mem, kernel/dev/pci and kernel/dev/virtio. Early and kernel context, as
 // each function says, with interrupts off: it does not allocate, and its globals hold no pointers.

@@ -85,7 +85,14 @@ const (
 	descDone     = 1 << 0
 	descEnd      = 1 << 1 // end of frame
 
-	ringBytes = slots * 16
+	descBytes = 16
+
+	// rxSlots is how many buffers a card has for receiving, as many as Linux gives it: QEMU's e1000
+	// throws frames away when they are full.
+	rxSlots = 256
+	// ringsBytes is the room of both rings.
+	ringsBytes = 2 * arch.PageSize
+	_          = uint(ringsBytes - (slots+rxSlots)*descBytes) // not negative: they have it
 )
 
 var (
@@ -100,10 +107,10 @@ func reg(off uintptr) uint32 { return arch.Load32(regs + off) }
 //go:noinline
 func setReg(off uintptr, v uint32) { arch.Store32(regs+off, v) }
 
-// The layout of a card's memory: both rings in the first page, then the buffers.
-func txDesc(i uint32) uintptr   { return memory + uintptr(i)*16 }
-func rxDesc(i uint32) uintptr   { return memory + ringBytes + uintptr(i)*16 }
-func txBuffer(i uint32) uintptr { return memory + arch.PageSize + uintptr(i)*bufferSize }
+// The layout of a card's memory: both rings, then the buffers.
+func txDesc(i uint32) uintptr   { return memory + uintptr(i)*descBytes }
+func rxDesc(i uint32) uintptr   { return txDesc(slots + i) }
+func txBuffer(i uint32) uintptr { return memory + ringsBytes + uintptr(i)*bufferSize }
 func rxBuffer(i uint32) uintptr { return txBuffer(slots + i) }
 
 func isE1000(id uint32) bool { return e1000Kind(id) != none }
@@ -153,7 +160,7 @@ func startE1000() bool {
 	}
 	address = [6]byte{byte(low), byte(low >> 8), byte(low >> 16), byte(low >> 24), byte(high),
 		byte(high >> 8)}
-	if !wanted(address) || memory == 0 && !allocate(arch.PageSize+2*slots*bufferSize) {
+	if !wanted(address) || memory == 0 && !allocate(ringsBytes+(slots+rxSlots)*bufferSize) {
 		return false
 	}
 	setReg(e1000Control, reg(e1000Control)&^controlOff|controlLinkUp|controlAutoSpeed)
@@ -210,24 +217,25 @@ func storedWord(number, done uint32) (word, bit uint32) {
 	return 0, 0
 }
 
-func setRing(ring uintptr, base uintptr) {
+// setRing gives the card a ring of n descriptors at address base.
+func setRing(ring, base uintptr, n uint32) {
 	base = arch.Physical(base)
 	setReg(ring+ringBase, uint32(base))
 	setReg(ring+ringBase+4, uint32(uint64(base)>>32))
-	setReg(ring+ringSize, ringBytes)
+	setReg(ring+ringSize, n*descBytes)
 	setReg(ring+ringHead, 0)
 	setReg(ring+ringTail, 0)
 }
 
 func startReceive() {
-	for i := range uint32(slots) {
+	for i := range uint32(rxSlots) {
 		arch.Store64(rxDesc(i), arch.Physical(rxBuffer(i)))
 		arch.Store64(rxDesc(i)+8, 0)
 	}
 	rxHead = 0
-	setRing(e1000ReceiveRing, rxDesc(0))
+	setRing(e1000ReceiveRing, rxDesc(0), rxSlots)
 	setReg(e1000Receive, receiveOn|receiveBroadcast|receiveStripCRC) // buffers of 2048 bytes: 0
-	setReg(e1000ReceiveRing+ringTail, slots-1)
+	setReg(e1000ReceiveRing+ringTail, rxSlots-1)
 }
 
 func startTransmit() {
@@ -236,7 +244,7 @@ func startTransmit() {
 		arch.Store64(txDesc(i)+8, 0)
 	}
 	txTail = 0
-	setRing(e1000TransmitRing, txDesc(0))
+	setRing(e1000TransmitRing, txDesc(0), slots)
 	if card == e1000e {
 		setReg(e1000TransmitCtl, reg(e1000TransmitCtl)|transmitCtlFixed)
 	}
@@ -281,8 +289,9 @@ func seenE1000() { reg(e1000Cause) }
 
 func readableE1000() bool { return arch.Load8(rxDesc(rxHead)+12)&descDone != 0 }
 
-// receiveE1000 copies the next received frame to buf, n bytes at most, returns its buffer to the
-// card, and returns the frame's length; 0 if it is damaged, or longer than a buffer.
+// receiveE1000 copies the next received frame to buf, n bytes at most, and returns the frame's
+// length; 0 if it is damaged, or longer than a buffer. The card gets buffers back when no frame is
+// left, or half of them are free.
 func receiveE1000(buf uintptr, n int) int {
 	percpu.AssertLocked()
 	d := rxDesc(rxHead)
@@ -292,7 +301,11 @@ func receiveE1000(buf uintptr, n int) int {
 		length = copyOut(buf, n, rxBuffer(rxHead), int(got))
 	}
 	arch.Store64(d+8, 0)
-	setReg(e1000ReceiveRing+ringTail, rxHead)
-	rxHead = (rxHead + 1) % slots
+	last := rxHead
+	rxHead = (rxHead + 1) % rxSlots
+	// QEMU's e1000 gives its frames that wait to what it gets here, and throws the rest away.
+	if rxHead%(rxSlots/2) == 0 || !readableE1000() {
+		setReg(e1000ReceiveRing+ringTail, last)
+	}
 	return length
 }

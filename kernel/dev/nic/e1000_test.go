@@ -14,7 +14,7 @@ import (
 func fakeE1000(t testing.TB, works bool) {
 	t.Helper()
 	if memory == 0 {
-		memory = room(t, arch.PageSize+2*slots*bufferSize)
+		memory = room(t, ringsBytes+(slots+rxSlots)*bufferSize)
 	}
 	regs, card, stalled = room(t, e1000Bytes), e1000, false
 	done, gone := make(chan bool), make(chan bool)
@@ -152,12 +152,12 @@ func TestE1000Receives(t *testing.T) {
 	fakeE1000(t, true)
 	start()
 	buf := room(t, bufferSize)
-	for i := range uint32(5 * slots) {
+	for i := range uint32(2 * rxSlots) {
 		frame := frameOf(60+int(i)*10%MaxFrame, byte(i))
 		if got := Receive(buf, bufferSize); got != 0 {
 			t.Fatalf("a frame of %d bytes before it has come", got)
 		}
-		slot := i % slots
+		slot := i % rxSlots
 		if reg(e1000ReceiveRing+ringTail) == slot {
 			t.Fatalf("the card has no buffer for frame %d", i)
 		}
@@ -166,6 +166,30 @@ func TestE1000Receives(t *testing.T) {
 		arch.Store16(rxDesc(slot)+12, descDone|descEnd)
 		if got := Receive(buf, bufferSize); got != len(frame) || !bytes.Equal(bytesAt(buf, got), frame) {
 			t.Fatalf("frame %d of %d bytes: %d are read, or others", i, len(frame), got)
+		}
+	}
+}
+
+// TestE1000Returns: the card gets its buffers back when half of them are free, or no frame is left.
+func TestE1000Returns(t *testing.T) {
+	fakeE1000(t, true)
+	start()
+	const come = rxSlots - 1 // all that the card has
+	for i := range uint32(come) {
+		arch.Store16(rxDesc(i)+8, minFrame)
+		arch.Store16(rxDesc(i)+12, descDone|descEnd)
+	}
+	buf := room(t, bufferSize)
+	for i := range uint32(come) {
+		want := uint32(rxSlots - 1)
+		if Receive(buf, bufferSize); i >= rxSlots/2-1 {
+			want = rxSlots/2 - 1
+		}
+		if i == come-1 {
+			want = i
+		}
+		if got := reg(e1000ReceiveRing + ringTail); got != want {
+			t.Fatalf("after frame %d the card has the buffers before %d, want %d", i, got, want)
 		}
 	}
 }
@@ -202,10 +226,10 @@ func FuzzE1000Receive(f *testing.F) {
 	start()
 	buf := room(f, bufferSize+4096)
 	f.Fuzz(func(t *testing.T, desc uint64) {
-		for i := range uint32(slots) {
+		for i := range uint32(rxSlots) {
 			arch.Store64(rxDesc(i)+8, uintptr(desc))
 		}
-		for range 2 * slots {
+		for range 2 * rxSlots {
 			if got := Receive(buf, bufferSize); got < 0 || got > bufferSize {
 				t.Fatalf("a frame of %d bytes", got)
 			}
