@@ -42,6 +42,7 @@ func TestFewLines(t *testing.T) {
 		{"rows", "-smp 2 -m 48M", 14, 1, "", []string{"out of memory", "in main.main at ", "zf run: the heap has ", " []main.row\n"}},
 		{"nodes", "-smp 1 -m 48M", 14, 1, "", []string{"out of memory", " objects of 16 bytes (", " looked at are main.node)\n"}},
 		{"hoard", "-smp 1 -m 48M -append env.GOGC=off", 14, 1, "", []string{"out of memory", "in main.main at ", "zf run: the heap has more than 16 GiB "}},
+		{"piece", "-smp 1", 14, 1, "", []string{"out of memory", "in main.main at ", "zf run: -m SIZE gives it more memory; "}},
 		{"lives", "-smp 1", 0, 0, "panic: not really\nzf1 begin 1 panic goroutine\nand no end of line", nil},
 		{"exit 7", "-smp 1", 1, 71, "", []string{"the program exited with status 7"}},
 	} {

@@ -429,6 +429,8 @@ func (s *short) next(t *wire.Trace) []string {
 		command = "waits"
 	case more(t.Reason) > 0:
 		first, command = fmt.Sprintf("-m %dM gives it more memory", more(t.Reason)), "heap"
+	case strings.Contains(t.Reason, "runtime: out of memory"): // how much it asked for is not said
+		first, command = "-m SIZE gives it more memory", "heap"
 	}
 	next := fmt.Sprintf("%s; -core FILE keeps its memory for zf %s", first, command)
 	switch {

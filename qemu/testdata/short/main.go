@@ -101,6 +101,8 @@ func main() {
 		for {
 			hoard = append(hoard, make([]byte, 1<<20))
 		}
+	case "piece": // more at once than there is
+		hoard = append(hoard, make([]byte, 1<<40))
 	case "mutual":
 		walk(0)
 	}
