@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
+
+	kernelclock "github.com/zeroframe/zeroframe/kernel/clock"
 )
 
 // clock is the stack's. Its timers are none of the runtime's, to which a program with a timer is not
@@ -23,7 +25,7 @@ type clock struct {
 // timer is one of them.
 type timer struct {
 	clock *clock
-	at    time.Time
+	at    tcpip.MonotonicTime
 	f     func()
 	index int // in timers; -1: it is not there
 }
@@ -65,7 +67,7 @@ func newClock() (*clock, error) {
 func (c *clock) run() {
 	for c.file.wait() == nil {
 		c.mu.Lock()
-		for now := time.Now(); len(c.timers) > 0 && !c.timers[0].at.After(now); {
+		for now := c.NowMonotonic(); len(c.timers) > 0 && !c.timers[0].at.After(now); {
 			go heap.Pop(&c.timers).(*timer).f()
 		}
 		c.set()
@@ -76,8 +78,16 @@ func (c *clock) run() {
 // set sets the alarm for the next timer.
 func (c *clock) set() {
 	if len(c.timers) > 0 {
-		c.file.set(time.Until(c.timers[0].at))
+		c.file.set(c.timers[0].at.Sub(c.NowMonotonic()))
 	}
+}
+
+// NowMonotonic needs no system call: the stack wants to know the time of each packet several times.
+func (c *clock) NowMonotonic() (now tcpip.MonotonicTime) {
+	if kernelclock.Alike() {
+		return now.Add(time.Duration(kernelclock.Now()))
+	}
+	return c.Clock.NowMonotonic()
 }
 
 func (c *clock) AfterFunc(d time.Duration, f func()) tcpip.Timer {
@@ -102,7 +112,7 @@ func (t *timer) Reset(d time.Duration) {
 	c := t.clock
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t.at = time.Now().Add(d)
+	t.at = c.NowMonotonic().Add(d)
 	heap.Push(&c.timers, t)
 	if t.index == 0 {
 		c.set()
