@@ -74,7 +74,7 @@ func TestInetWire(t *testing.T) {
 	if res, err := vm.Wait(); err != nil || res.Program != 3 {
 		t.Errorf("%+v, %v; want status 3", res, err)
 	}
-	segments := 0
+	segments, service := 0, uint8(0)
 	for _, w := range captured(t, wire) {
 		p := w.packet
 		ip, _ := p.Layer(layers.LayerTypeIPv4).(*layers.IPv4)
@@ -87,11 +87,14 @@ func TestInetWire(t *testing.T) {
 		switch {
 		case tcp != nil:
 			segments++
+			if tcp.SrcPort == 7 {
+				service = ip.TOS
+			}
 		case udp == nil || udp.SrcPort != 7 && udp.DstPort != 67:
 			t.Errorf("nobody has asked for %v", p)
 		}
 	}
-	if segments < 200 {
-		t.Errorf("%d segments", segments)
+	if segments < 200 || service != 16 {
+		t.Errorf("%d segments, the last one to port 7007 with type of service %d; want 16", segments, service)
 	}
 }

@@ -201,6 +201,7 @@ func (s *socket) gatewayIoctl(op, argument uintptr) int64 {
 	case op == GatewayAddress:
 		return setAddress(argument)
 	case op == GatewayOptions && p != nil:
+		p.told = false
 		var words [len(wireOptions)]uint32
 		for i, o := range wireOptions {
 			words[i] = uint32(p.options[p.findOption(o[0], o[1])])
@@ -295,15 +296,15 @@ func refused(local, remote *address) {
 }
 
 // tellOptions has the stack look at the options of a connection, by an empty datagram with its
-// addresses that has no hops to go.
+// addresses that has no hops to go. Until it looks, it is told once.
 func (s *socket) tellOptions() {
 	p := socketOf(s.peer)
-	if p == nil || s.kind != sockStream || !s.isInet() ||
+	if p == nil || s.told || s.kind != sockStream || !s.isInet() ||
 		p.options[optTransparent]|p.options[optFreeBind] == 0 {
 		return
 	}
-	sendEmpty(&datagram{hi: s.local.hi, lo: s.local.lo, port: s.local.port, toHi: s.remote.hi,
-		toLo: s.remote.lo, toPort: s.remote.port})
+	s.told = sendEmpty(&datagram{hi: s.local.hi, lo: s.local.lo, port: s.local.port,
+		toHi: s.remote.hi, toLo: s.remote.lo, toPort: s.remote.port})
 }
 
 // sendEmpty sends a datagram without data to the stack. It returns false if there is no room.

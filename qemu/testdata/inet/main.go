@@ -332,6 +332,15 @@ func serve() {
 				panic(err)
 			}
 			go func() {
+				raw, err := c.(*net.TCPConn).SyscallConn()
+				for _, service := range []int{4, 8, 16} { // its packets have the last one
+					raw.Control(func(fd uintptr) {
+						err = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_IP, syscall.IP_TOS, service)
+					})
+				}
+				if err != nil {
+					panic(err)
+				}
 				io.Copy(c, c)
 				c.Close()
 			}()
