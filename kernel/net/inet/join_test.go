@@ -107,16 +107,12 @@ func TestSplitJoin(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				raw, err := file.SyscallConn()
-				if err != nil {
-					t.Fatal(err)
-				}
 				p := packet{six, 1<<32 - 700, 5, header.TCPFlagAck | header.TCPFlagPsh, []byte{1, 1, 1, 0}, pattern(n)}
 				ip := header.IPv4MinimumSize
 				if six {
 					ip = header.IPv6MinimumSize
 				}
-				o, to := new(out), direct{card: raw}
+				o, to := new(out), direct{fd: file.Fd()}
 				o.split(to, p.bytes(true), ip, size)
 				o.send(to)
 				file.Close()

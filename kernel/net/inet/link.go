@@ -1,6 +1,7 @@
 package inet
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"os"
@@ -44,8 +45,8 @@ func openCard() (*card, error) {
 	}
 	a := nic.Address()
 	c := &card{file: f, raw: raw, in: channel.New(0, longest, tcpip.LinkAddress(a[:]))}
-	c.in.SupportedGSOKind = stack.HostGSOSupported // split does it
-	c.link = ethernet.New(direct{c.in, raw})
+	c.in.SupportedGSOKind = stack.HostGSOSupported                            // split does it
+	raw.Control(func(fd uintptr) { c.link = ethernet.New(direct{c.in, fd}) }) // it is never closed
 	c.dhcp = newDHCPConn(c)
 	return c, nil
 }
@@ -53,9 +54,15 @@ func openCard() (*card, error) {
 // receive gives the stack the frames that come in.
 func (c *card) receive() {
 	batch := new(linux.CardBatch)
+	var n uintptr
+	var err error
+	take := func(fd uintptr) bool {
+		n, err = ioctl(fd, linux.CardFrames, uintptr(unsafe.Pointer(batch)))
+		return n > 0 || err != nil
+	}
 	for {
-		n, err := c.take(batch)
-		if err != nil {
+		if e := c.raw.Read(take); e != nil || err != nil {
+			err = cmp.Or(err, e)
 			fmt.Fprintf(os.Stderr, "inet: %v; the machine has no network any more\n", err)
 			return
 		}
@@ -63,20 +70,6 @@ func (c *card) receive() {
 			frames = frames[c.inject(frames):]
 		}
 	}
-}
-
-// take waits for frames, and returns how many have come.
-func (c *card) take(batch *linux.CardBatch) (n int, err error) {
-	e := c.raw.Read(func(fd uintptr) bool {
-		var v uintptr
-		v, err = ioctl(fd, linux.CardFrames, uintptr(unsafe.Pointer(batch)))
-		n = int(v)
-		return n > 0 || err != nil
-	})
-	if err == nil {
-		err = e
-	}
-	return n, err
 }
 
 // inject gives the stack the first of the frames, and as many as go with it. It returns their number.
@@ -103,7 +96,7 @@ func (c *card) inject(frames []linux.CardFrame) int {
 // wakes for each. A frame that the card does not take is lost, as any may be.
 type direct struct {
 	*channel.Endpoint
-	card syscall.RawConn
+	fd uintptr // of the card
 }
 
 func (d direct) WritePackets(list stack.PacketBufferList) (int, tcpip.Error) {
@@ -112,7 +105,7 @@ func (d direct) WritePackets(list stack.PacketBufferList) (int, tcpip.Error) {
 	for _, p := range list.AsSlice() {
 		v := p.ToView()
 		if p.GSOOptions.NeedsCsum {
-			o.split(d, v.AsSlice(), len(p.NetworkHeader().Slice()), int(p.GSOOptions.MSS))
+			o.split(d, v.AsSlice(), int(p.GSOOptions.L3HdrLen), int(p.GSOOptions.MSS))
 		} else {
 			copy(o.frame(d, min(v.Size(), longest)), v.AsSlice())
 		}

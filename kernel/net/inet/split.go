@@ -37,9 +37,7 @@ func (o *out) frame(to direct, n int) []byte {
 // send hands the frames over: the card takes each part as one.
 func (o *out) send(to direct) {
 	if o.n > 0 {
-		to.card.Control(func(fd uintptr) {
-			syscall.Syscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&o.parts)), uintptr(o.n))
-		})
+		syscall.Syscall(syscall.SYS_WRITEV, to.fd, uintptr(unsafe.Pointer(&o.parts)), uintptr(o.n))
 	}
 	o.n = 0
 }
