@@ -25,6 +25,7 @@
 //	asleep.go   a deadlock of the program's is found as without a network
 //	hop.go      the neighbour that netconsole= sends to
 //	stream.go   connections
+//	dial.go     connections to the program
 //	opening.go  connections that are being made
 //	datagram.go datagrams
 //	options.go  options that a connection's packets show

@@ -29,8 +29,8 @@ const (
 
 // know has the options of the program's socket set on the connection, now and when they change,
 // until forget is called. local is the address of the program's socket.
-func (n *network) know(s *stream, local, remote net.Addr) (forget func()) {
-	key := [2]netip.AddrPort{plain(local), plain(remote)}
+func (n *network) know(s *stream, local, remote netip.AddrPort) (forget func()) {
+	key := [2]netip.AddrPort{local, remote}
 	n.ends.Store(key, s)
 	s.setOptions()
 	return func() { n.ends.CompareAndDelete(key, s) }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"sync"
@@ -78,7 +79,7 @@ func (n *network) serveStreams() error {
 
 // stream is a connection: the end that the program's socket is connected to, and the stack's.
 type stream struct {
-	local net.Conn
+	local io.WriteCloser
 	raw   syscall.RawConn
 	wire  tcpip.Endpoint
 	queue waiter.Queue
@@ -128,7 +129,7 @@ func (n *network) connect(c *net.TCPConn) {
 	}
 	s.wire = wire
 	wire.SocketOptions().SetReuseAddress(true)
-	defer n.know(s, c.RemoteAddr(), c.LocalAddr())()
+	defer n.know(s, plain(c.RemoteAddr()), plain(c.LocalAddr()))()
 	made := make(chan struct{})
 	outDone := make(chan struct{})
 	n.sending.Add(1)
@@ -194,22 +195,15 @@ func (n *network) accept(gate syscall.RawConn, r *tcp.ForwarderRequest) {
 	}
 	r.Complete(false)
 	s.wire = wire
-	d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(from), Control: setOption(ipFreeBind),
-		Timeout: acceptLimit}
-	c, err := d.Dial("tcp", to.String())
+	c, raw, err := dial(from, to)
 	if err != nil {
 		wire.Abort()
 		return
 	}
 	n.streams.Add(1)
 	defer n.streams.Add(-1)
-	s.local = c
-	if s.raw, err = c.(*net.TCPConn).SyscallConn(); err != nil {
-		wire.Abort()
-		c.Close()
-		return
-	}
-	defer n.know(s, c.RemoteAddr(), c.LocalAddr())()
+	s.local, s.raw = c, raw
+	defer n.know(s, to, from)()
 	done := make(chan struct{})
 	n.sending.Add(1)
 	go func() {
@@ -252,7 +246,7 @@ func (s *stream) in(outDone <-chan struct{}) {
 		case *tcpip.ErrWouldBlock:
 			<-ready
 		case *tcpip.ErrClosedForReceive:
-			s.local.(*net.TCPConn).CloseWrite()
+			s.raw.Control(func(fd uintptr) { syscall.Shutdown(int(fd), syscall.SHUT_WR) })
 			s.refused(ready, outDone)
 			return
 		default:
