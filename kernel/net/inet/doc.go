@@ -24,6 +24,7 @@
 //	clock.go    the stack's timers
 //	asleep.go   a deadlock of the program's is found as without a network
 //	hop.go      the neighbour that netconsole= sends to
+//	workers.go  goroutines for connections
 //	stream.go   connections
 //	dial.go     connections to the program
 //	opening.go  connections that are being made

@@ -48,6 +48,7 @@ type network struct {
 	groups    map[netip.Addr]bool // that the program is in; of takeDatagrams
 	addresses addressTable
 	opening   opening
+	workers   workers
 }
 
 func init() {
@@ -88,7 +89,7 @@ func start() (*network, error) {
 		return nil, fmt.Errorf("clock: %w", err)
 	}
 	n := &network{card: card, clock: clock, addressed: make(chan struct{}),
-		groups: make(map[netip.Addr]bool)}
+		groups: make(map[netip.Addr]bool), workers: workers{next: make(chan func())}}
 	n.Stack = stack.New(stack.Options{
 		Clock:       clock,
 		HandleLocal: true, // so that no other machine has an address of ours

@@ -62,13 +62,14 @@ func (n *network) serveStreams() error {
 				return
 			}
 			if err == nil {
-				go n.connect(c.(*net.TCPConn))
+				n.workers.do(func() { n.connect(c.(*net.TCPConn)) })
 			} else {
 				time.Sleep(time.Millisecond) // too many files: some will be closed
 			}
 		}
 	}()
-	accept := func(r *tcp.ForwarderRequest) { go n.accept(gate, r) } // findAsleep knows ours
+	// findAsleep knows our goroutines.
+	accept := func(r *tcp.ForwarderRequest) { n.workers.do(func() { n.accept(gate, r) }) }
 	from := tcp.NewForwarder(n.Stack, 0, handshakes, accept)
 	n.SetTransportProtocolHandler(tcp.ProtocolNumber,
 		func(id stack.TransportEndpointID, p *stack.PacketBuffer) bool {
@@ -133,11 +134,11 @@ func (n *network) connect(c *net.TCPConn) {
 	made := make(chan struct{})
 	outDone := make(chan struct{})
 	n.sending.Add(1)
-	go func() {
+	n.workers.do(func() {
 		defer close(outDone)
 		defer n.sending.Add(-1)
 		s.out(made)
-	}()
+	})
 	if e = s.dial(from, to); e != nil {
 		wire.Abort()
 		s.result(errno(e))
@@ -206,11 +207,11 @@ func (n *network) accept(gate syscall.RawConn, r *tcp.ForwarderRequest) {
 	defer n.know(s, to, from)()
 	done := make(chan struct{})
 	n.sending.Add(1)
-	go func() {
+	n.workers.do(func() {
 		defer close(done)
 		defer n.sending.Add(-1)
 		s.out(nil)
-	}()
+	})
 	s.in(done)
 	<-done
 	s.close()
