@@ -12,7 +12,8 @@ import (
 func dial(from, to netip.AddrPort) (c *os.File, raw syscall.RawConn, err error) {
 	family, source := sockaddr(from)
 	_, target := sockaddr(to)
-	fd, err := syscall.Socket(family, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC, 0)
+	const kind = syscall.SOCK_STREAM | syscall.SOCK_NONBLOCK | syscall.SOCK_CLOEXEC
+	fd, err := syscall.Socket(family, kind, 0)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestDial: a listener gets a connection from the address that is asked for, and where there is none
-// the error says so.
+// TestDial: a listener gets a connection from the address that is asked for; without one it is an
+// error.
 func TestDial(t *testing.T) {
 	for network, own := range map[string]string{"tcp4": "127.0.0.1:0", "tcp6": "[::1]:0"} {
 		l, err := net.Listen(network, own)

@@ -105,10 +105,12 @@ func (s *segment) goesOn(next *segment) bool {
 		return false
 	}
 	later := int32(b.AckNumber() - a.AckNumber())
-	if len(s.data) == 0 || len(next.data) == 0 { // the same acknowledgement twice says that bytes are lost
+	if len(s.data) == 0 || len(next.data) == 0 {
+		// The same acknowledgement twice says that bytes are lost.
 		return len(s.data)+len(next.data) == 0 && later > 0
 	}
-	return later >= 0 && len(s.data)%2 == 0 // an odd number would change what the sums of the others are
+	// After an odd number of bytes the others' sums would be different ones.
+	return later >= 0 && len(s.data)%2 == 0
 }
 
 // sameIP reports whether headers of IP differ only in the packet's length, number and checksum.
@@ -134,5 +136,6 @@ func pseudo(ip []byte, length int) uint16 {
 	if len(ip) == header.IPv6MinimumSize {
 		addresses = ip[8:]
 	}
-	return checksum.Checksum(addresses, checksum.Combine(uint16(header.TCPProtocolNumber), uint16(length)))
+	rest := checksum.Combine(uint16(header.TCPProtocolNumber), uint16(length))
+	return checksum.Checksum(addresses, rest)
 }
