@@ -95,6 +95,6 @@ func TestInetWire(t *testing.T) {
 		}
 	}
 	if segments < 200 || service != 16 {
-		t.Errorf("%d segments, the last one to port 7007 with type of service %d; want 16", segments, service)
+		t.Errorf("%d segments, the last one from port 7 with type of service %d; want 16", segments, service)
 	}
 }

@@ -27,7 +27,7 @@ type CardFrame struct {
 	Data   [nic.MaxFrame]byte
 }
 
-// CardBatch is as many frames as the card has room for.
+// CardBatch is as many frames as one call takes.
 type CardBatch [64]CardFrame
 
 // cardPoll is how often, in ns, a card without interrupts is polled.
