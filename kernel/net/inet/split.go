@@ -10,13 +10,17 @@ import (
 )
 
 // The stack makes packets of TCP that are much longer than a frame, and leaves their checksums open,
-// as for a card that does the rest (TSO). Here they are split, and all frames of one go to the card
-// by one call.
+// as for a card that does the rest (TSO). Here they are split, and several frames go to the card by one
+// call.
+
+// outFrames is how many frames go by one call at most: interrupts are off in it, and with an e1000 it
+// waits until the card has read each.
+const outFrames = 16
 
 // out is frames on their way to the card.
 type out struct {
-	frames [64][longest]byte
-	parts  [64]syscall.Iovec
+	frames [outFrames][longest]byte
+	parts  [outFrames]syscall.Iovec
 	n      int
 }
 
