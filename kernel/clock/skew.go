@@ -30,8 +30,8 @@ func offset() uint64 {
 	return arch.ThisCPU().CounterOffset
 }
 
-// Alike reports whether all CPUs have the same counter, as far as is known: then Now can be called in
-// goroutines, too, which change CPUs at any time. Any context.
+// Alike reports whether all CPUs have the same counter, as far as is known: then Now can be called
+// in goroutines, too, which change CPUs at any time. Any context.
 func Alike() bool { return going == 0 }
 
 // Bounds bound the offset from another CPU's counter to this one's, in ticks.

@@ -10,8 +10,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
-// /dev/nic0, the network card: each read returns one frame, each write sends one, and each part of a
-// writev. The call CardFrames of ioctl takes several. A program can wait for the card as for a
+// /dev/nic0, the network card: each read returns one frame, each write sends one, and each part of
+// a writev. The call CardFrames of ioctl takes several. A program can wait for the card as for a
 // terminal. Several open files take frames from each other.
 
 // DevNIC is the device's number: a major that Linux keeps for local use.

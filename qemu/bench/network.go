@@ -222,9 +222,9 @@ func (s *server) get(c *http.Client, page string) (string, error) {
 	return string(text), err
 }
 
-// requests asks for a page n times, by so many connections at a time, which stay open. They are made
-// one after the other: QEMU's forwarding has a backlog of 1, and on a busy host it would never take
-// some of those that come at once.
+// requests asks for a page n times, by so many connections at a time, which stay open. They are
+// made one after the other: QEMU's forwarding has a backlog of 1, and on a busy host it would never
+// take some of those that come at once.
 func (s *server) requests(n, connections int) error {
 	var left atomic.Int64
 	left.Store(int64(n - connections)) // each asks once

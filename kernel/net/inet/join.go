@@ -124,8 +124,8 @@ func sameIP(a, b []byte) bool {
 	return bytes.Equal(a[:2], b[:2]) && bytes.Equal(a[6:10], b[6:10]) && bytes.Equal(a[12:], b[12:])
 }
 
-// sum returns the sum of the data, which follows from the checksum: if the data is damaged, so is the
-// packet that it is joined to.
+// sum returns the sum of the data, which follows from the checksum: if the data is damaged, so is
+// the packet that it is joined to.
 func (s *segment) sum() uint16 {
 	return ^checksum.Checksum(s.tcp[:s.tcp.DataOffset()], pseudo(s.ip, len(s.tcp)))
 }

@@ -72,7 +72,8 @@ func (c *card) receive() {
 	}
 }
 
-// inject gives the stack the first of the frames, and as many as go with it. It returns their number.
+// inject gives the stack the first of the frames, and as many as go with it. It returns their
+// number.
 func (c *card) inject(frames []linux.CardFrame) int {
 	n, data := join(frames)
 	if n == 0 {

@@ -9,12 +9,12 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 )
 
-// The stack makes packets of TCP that are much longer than a frame, and leaves their checksums open,
-// as for a card that does the rest (TSO). Here they are split, and several frames go to the card by one
-// call.
+// The stack makes packets of TCP that are much longer than a frame, and leaves their checksums
+// open, as for a card that does the rest (TSO). Here they are split, and several frames go to the
+// card by one call.
 
-// outFrames is how many frames go by one call at most: interrupts are off in it, and with an e1000 it
-// waits until the card has read each.
+// outFrames is how many frames go by one call at most: interrupts are off in it, and with an e1000
+// it waits until the card has read each.
 const outFrames = 16
 
 // out is frames on their way to the card.
@@ -46,9 +46,9 @@ func (o *out) send(to direct) {
 	o.n = 0
 }
 
-// split makes frames of a packet of TCP, with size bytes of its data each, or fewer in the last one.
-// The packet begins with Ethernet's header, and then IP's, which has ipLength bytes. Its checksum is
-// the sum of the pseudo-header.
+// split makes frames of a packet of TCP, with size bytes of its data each, or fewer in the last
+// one. The packet begins with Ethernet's header, and then IP's, which has ipLength bytes. Its
+// checksum is the sum of the pseudo-header.
 func (o *out) split(to direct, packet []byte, ipLength, size int) {
 	const ipAt = header.EthernetMinimumSize
 	tcpAt := ipAt + ipLength
