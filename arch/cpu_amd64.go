@@ -271,8 +271,8 @@ func FlushPages() { amd64.FlushPages() }
 // EntryOf returns the address of the code of f, a top-level function.
 func EntryOf[F any](f F) uintptr { return **(**uintptr)(unsafe.Pointer(&f)) }
 
-// FuncAt returns the function, of type F, whose code's address is at code: a func value is a pointer to
-// a word that holds the address.
+// FuncAt returns the function, of type F, whose code's address is at code: a func value is a
+// pointer to a word that holds the address.
 func FuncAt[F any](code *uintptr) F { return *(*F)(unsafe.Pointer(&code)) }
 
 // Pointer converts an address to a pointer.

@@ -74,8 +74,8 @@ func Forget(b []byte) { secret.Forget(b) }
 // methods are not inlined, because then the stacks begin in the program.
 type HandleKind struct{ kind handle.Kind }
 
-// NewHandleKind returns the kind of that name, of at most 24 bytes. If such kinds are not logged, or
-// there is no room for another, its methods do nothing. Any context.
+// NewHandleKind returns the kind of that name, of at most 24 bytes. If such kinds are not logged,
+// or there is no room for another, its methods do nothing. Any context.
 func NewHandleKind(name string) HandleKind { return HandleKind{handle.NewKind(name)} }
 
 // Open logs that the handle key, of that size, is in use from now on. Any context.

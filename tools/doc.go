@@ -13,7 +13,8 @@
 //	  child/      a program that ^C reaches by its starter alone
 //	symbol/     addresses, code and files; itself: an address -> function, source line, inlined calls
 //	  lookup/     what is asked about an address, the answer, and whose code that is
-//	  elf/        an ELF file -> sections, their contents, the build ID; the ELF files in a .deb, a .rpm, a tar file
+//	  elf/        an ELF file -> sections, their contents, the build ID; the ELF files in a .deb,
+//	                a .rpm, a tar file
 //	  dwarf/      debug information -> functions, source lines, inlined calls
 //	  mapfile/    nm's output and linkers' maps -> functions by address, and back
 //	  code/       machine code -> calls, tail calls, the call graph

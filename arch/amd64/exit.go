@@ -17,9 +17,9 @@ func exitCall()
 // exitEntry returns the address of exitCall.
 func exitEntry() uintptr
 
-// MakeExitCall makes a goroutine that is in the system call of runtime.exit go on with ExitCall, and
-// then make that call again. It returns false if the goroutine's stack cannot be written to. Kernel
-// context.
+// MakeExitCall makes a goroutine that is in the system call of runtime.exit go on with ExitCall,
+// and then make that call again. It returns false if the goroutine's stack cannot be written to.
+// Kernel context.
 func (f *TrapFrame) MakeExitCall() bool {
 	if !StoreUser64(f.SP-8, uint64(f.PC-SyscallSize)) {
 		return false

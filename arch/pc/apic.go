@@ -165,8 +165,8 @@ func ThisID() uint32 {
 // start its firmware instead. LocalInterrupts.
 func InitCPU(id uint32) { command(id, deliverINIT|levelAssert) }
 
-// ResetTime returns how many nanoseconds there must be between InitCPU and StartCPU: 10 ms (SDM Vol.
-// 3A, 8.4.4.1), which QEMU and KVM do not need: they keep a start until the reset is over.
+// ResetTime returns how many nanoseconds there must be between InitCPU and StartCPU: 10 ms (SDM
+// Vol. 3A, 8.4.4.1), which QEMU and KVM do not need: they keep a start until the reset is over.
 func ResetTime() uint64 {
 	if h, _ := amd64.FindHypervisor(); h == amd64.HypervisorQEMU || h == amd64.HypervisorKVM {
 		return 0

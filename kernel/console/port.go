@@ -22,8 +22,8 @@ import (
 //
 //	ESC ] zf-stdin;1 BEL    on COM1: what is sent to the port is received; 0: it is not
 //
-// What is sent to COM1 is received in any case. And it says how a program has exited if that is more
-// than the end of the machine can say:
+// What is sent to COM1 is received in any case. And it says how a program has exited if that is
+// more than the end of the machine can say:
 //
 //	ESC ] zf-exit;N BEL     on COM1: with the status N
 
@@ -68,8 +68,8 @@ func TellInput(byPort bool, random uint64) {
 	mark("\x1b]zf-stdin;", by)
 }
 
-// SetErrors says whether what Text gets is of a program's standard error, or of its standard output.
-// Kernel context.
+// SetErrors says whether what Text gets is of a program's standard error, or of its standard
+// output. Kernel context.
 func SetErrors(on bool) { errors = on }
 
 // TellStatus tells the host with which status a program has exited, if there is a port. Kernel

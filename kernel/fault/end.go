@@ -25,9 +25,9 @@ const (
 	exitStatus = 0x40
 )
 
-// Exit ends the machine with a status from 0 to 255. The emulator is told 63 for larger ones, and the
-// host by its virtio console what they are, if there is one. Early and kernel context. It does not
-// return.
+// Exit ends the machine with a status from 0 to 255. The emulator is told 63 for larger ones, and
+// the host by its virtio console what they are, if there is one. Early and kernel context. It does
+// not return.
 func Exit(status int) {
 	sendCounts()
 	v := uint32(exitOK)
@@ -159,8 +159,8 @@ func Quit() {
 	halt()
 }
 
-// keepOrQuit halts if the machine has died for want of memory, so that the host can read who has it,
-// and ends it otherwise.
+// keepOrQuit halts if the machine has died for want of memory, so that the host can read who has
+// it, and ends it otherwise.
 func keepOrQuit() {
 	if stageDetails[0].Kind != tracer.KindOOM {
 		Quit()

@@ -39,10 +39,10 @@ var groups [maxGroups]Group
 var grouped Details
 
 // GroupGoroutines sorts the living goroutines into groups, the longest waiting first. It leaves out
-// number skip, and the runtime's own goroutines unless all is set. A goroutine that runs is a group of
-// its own before the others; without running, it is left out if a CPU is at its code. left is the number of
-// goroutines that did not fit, hidden the number of the runtime's own. The result is valid until
-// the next call. Kernel context.
+// number skip, and the runtime's own goroutines unless all is set. A goroutine that runs is a group
+// of its own before the others; without running, it is left out if a CPU is at its code. left is
+// the number of goroutines that did not fit, hidden the number of the runtime's own. The result is
+// valid until the next call. Kernel context.
 func GroupGoroutines(skip uint64, all, running bool) (found []Group, left, hidden uint64) {
 	n := 0
 	for i := 0; i < goinfo.NumG(); i++ {

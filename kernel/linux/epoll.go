@@ -12,8 +12,9 @@ import (
 
 // Waiting for many descriptors: epoll, poll and select. An epoll instance is a few pages of watched
 // descriptors; the Go runtime has one. An instance can watch others, if those watch none: Linux
-// allows deeper nesting. What happens to a file, and what a wait looks at, costs by the watches that
-// may be due, not by all that there are: of ten thousand connections few have something at a time.
+// allows deeper nesting. What happens to a file, and what a wait looks at, costs by the watches
+// that may be due, not by all that there are: of ten thousand connections few have something at a
+// time.
 
 const (
 	epollIn      = 0x1
@@ -31,8 +32,8 @@ const (
 	maxEpolls = 16
 )
 
-// watch is a descriptor that an epoll instance watches. It lies in a page frame of the instance; the
-// links are addresses of others.
+// watch is a descriptor that an epoll instance watches. It lies in a page frame of the instance;
+// the links are addresses of others.
 type watch struct {
 	fd     int16
 	file   int16  // open file, plus 1; 0 is free
@@ -54,8 +55,8 @@ type watchFrame struct {
 
 const _ = pageSize - unsafe.Sizeof(watchFrame{})
 
-// An epollInstance has in its queue the watches that may be due, the next one to be looked at first:
-// all but those that want to be told of changes alone and have been told of all.
+// An epollInstance has in its queue the watches that may be due, the next one to be looked at
+// first: all but those that want to be told of changes alone and have been told of all.
 type epollInstance struct {
 	frames      uintptr
 	spare       uintptr // watches that are not in use

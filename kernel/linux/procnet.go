@@ -3,8 +3,8 @@ package linux
 import "github.com/zeroframe/zeroframe/kernel/dev/nic"
 
 // What /proc/net says of interfaces, groups and sockets (proc_pid_net(5); Linux:
-// net/ipv4/tcp_ipv4.c, net/ipv4/udp.c, net/ipv4/igmp.c, net/ipv6/mcast.c). What the stack alone knows is not there: its
-// neighbours, and its connections' timers.
+// net/ipv4/tcp_ipv4.c, net/ipv4/udp.c, net/ipv4/igmp.c, net/ipv6/mcast.c). What the stack alone
+// knows is not there: its neighbours, and its connections' timers.
 
 // traffic counts what went through the card for the network stack. Under the kernel lock.
 var traffic struct{ inBytes, inFrames, outBytes, outFrames uint64 }

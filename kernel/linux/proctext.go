@@ -73,8 +73,9 @@ func putTo(column int) {
 }
 
 // putf writes a text with numbers in it: %Nd is decimal in at least N columns, %Nx hexadecimal
-// with at least N digits, %NX the last N ones, in capitals, %o octal after a 0, %c a byte, and %k a number of KiB that
-// ends in column 24, with the unit and a line feed. %N| fills the line up to column N.
+// with at least N digits, %NX the last N ones, in capitals, %o octal after a 0, %c a byte, and %k a
+// number of KiB that ends in column 24, with the unit and a line feed. %N| fills the line up to
+// column N.
 func putf(format string, args ...uint64) {
 	next := 0
 	for i := 0; i < len(format); i++ {

@@ -7,7 +7,8 @@
 //	machines.go  Machines: a command that boots many machines, each with a case of its own
 //	tests.go     TestFlags, Tests: a command that runs packages' tests, and what they have said
 //	linux.go     Linux: a Linux kernel to compare with, or to start from; Kept: the cache that has it
-//	said.go      Said: the first words of a failed test; NeedsProgram: whether it wants another program
+//	said.go      Said: the first words of a failed test; NeedsProgram: whether it wants another
+//	             program
 //
 // It imports qemu and packages of tools. Context: the host.
 package batch

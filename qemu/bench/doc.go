@@ -66,8 +66,8 @@
 //	replay.*  a program with goroutines and garbage that zf run -record would record: its
 //	          time over that under -icount alone, and the log's bytes for a million
 //	          instructions
-//	chaos.*   runs until a race of testdata/racy is seen, each with another seed, 40 at most (-runs): with
-//	          chaos=, with four threads for goroutines alone (threads), and without (plain)
+//	chaos.*   runs until a race of testdata/racy is seen, each with another seed, 40 at most (-runs):
+//	          with chaos=, with four threads for goroutines alone (threads), and without (plain)
 //	handles.* what the log of resources costs in the guest, under a stack of 32 frames: an
 //	          event of the kernel's (event), one of a goroutine's own with its system call
 //	          (log), and that call when nothing is logged (off)
@@ -83,16 +83,17 @@
 //	          in percents of all CPUs' time. A host with fewer lets a CPU that has the lock wait
 //	core.*    a full core of a dead machine with 1 GiB: how long zf core takes, how much memory,
 //	          and what the core takes on the disk; net: its memory by core=net, where no datagram,
-//	          one of ten and three of ten are lost, in KB of RAM a second, zeros too, and what is on the
-//	          line for that, in percents of core.rate= (line)
+//	          one of ten and three of ten are lost, in KB of RAM a second, zeros too, and what is on
+//	          the line for that, in percents of core.rate= (line)
 //	args.*    how many arguments of 125 crashes are in the trace, in percents of all (shown), and of
 //	          those that Delve shows of the full core as they are (delve); how many differ; and how
 //	          many words Go's own traceback has without ? (go)
-//	net.*     testdata/wire, one file, as a server on Zeroframe and on Debian's Linux for clouds, each
-//	          alone in such a machine (one CPU, virtio-net, QEMU's user network), by turns. What
-//	          the client on the host gets done in a second, over what it gets from Linux: HTTP requests
-//	          (by 1, 8 and 64 connections), connections, a byte there and back (pingpong), bytes (send: to
-//	          the machine; receive), datagrams there and back, 8 under way (udp), TLS handshakes.
+//	net.*     testdata/wire, one file, as a server on Zeroframe and on Debian's Linux for clouds,
+//	          each alone in such a machine (one CPU, virtio-net, QEMU's user network), by turns.
+//	          What the client on the host gets done in a second, over what it gets from Linux: HTTP
+//	          requests (by 1, 8 and 64 connections), connections, a byte there and back (pingpong),
+//	          bytes (send: to the machine; receive), datagrams there and back, 8 under way (udp),
+//	          TLS handshakes.
 //	          first: from QEMU's start to the first answer; idle: RAM for 1,000 connections that do
 //	          nothing; size: the image over Linux's kernel and first files
 //	lines.*   lines of the kernel's packages, without tests; code has a token on it

@@ -335,8 +335,8 @@ func (s *server) receive(n int) error {
 	return nil
 }
 
-// datagrams sends n datagrams there and back, with some under way at each time. What is lost is sent
-// again.
+// datagrams sends n datagrams there and back, with some under way at each time. What is lost is
+// sent again.
 func (s *server) datagrams(n int) error {
 	c, err := s.dial("udp", "7")
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // no device that ends it, and cards as a reset leaves them. It runs until the guest has said what
 // it is to say, or until Bochs gives up, as after a triple fault.
 
-// bochsMachine is what Bochs is told (bochsrc(5)). Its screen is one that nobody has to look at. Its
-// mixer aborts on a host that has ALSA's library and no card, hence the sound of a dummy.
+// bochsMachine is what Bochs is told (bochsrc(5)). Its screen is one that nobody has to look at.
+// Its mixer aborts on a host that has ALSA's library and no card, hence the sound of a dummy.
 const bochsMachine = `display_library: rfb, options="timeout=0"
 megs: %d
 cpu: model=corei7_haswell_4770, count=%d, ips=200000000, reset_on_triple_fault=0

@@ -21,8 +21,8 @@ var ports = []string{"darwin/arm64", "linux/arm64", "windows/amd64"}
 // portable are the programs that users have on their hosts.
 var portable = []string{"./tools/zf", "./tools/receive/zf-receive"}
 
-// crossVet builds the programs for each port. Where files differ most, on Windows, it vets them, too,
-// and of our module what they are made of: to vet takes as long as to build.
+// crossVet builds the programs for each port. Where files differ most, on Windows, it vets them,
+// too, and of our module what they are made of: to vet takes as long as to build.
 func crossVet(ctx context.Context) (out []byte, err error) {
 	tmp, err := os.MkdirTemp("", "zf-ports-")
 	if err != nil {

@@ -16,7 +16,8 @@
 //	open.go        the traces that are not whole yet; reassemble.go: the parts of one
 //	cores.go       the memory of machines that have died -> files
 //	dump.go        packets -> such a file; dumpstate.go: what is left when the receiver ends;
-//	               dumpelf.go: the file's form; dumpkey.go: sealed ones; dumpstream.go: of a serial line
+//	               dumpelf.go: the file's form; dumpkey.go: sealed ones; dumpstream.go: of a serial
+//	               line
 //	com2.go        the same of a serial line
 //	netconsole.go  a netconsole datagram -> its lines
 //	oops.go        the lines of a Linux oops, gathered

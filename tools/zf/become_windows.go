@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// become runs the program at path as if it had this process's place: with its arguments, streams and
-// exit status. ^C reaches it by the console, which both share.
+// become runs the program at path as if it had this process's place: with its arguments, streams
+// and exit status. ^C reaches it by the console, which both share.
 func become(path string) error {
 	signal.Ignore(os.Interrupt)
 	cmd := exec.Command(path, os.Args[1:]...)

@@ -116,8 +116,8 @@ func (b *bootReport) take(out []byte) []byte {
 	return out
 }
 
-// traceWords begin the lines that traceLine matches, which belong to a trace and say what a few lines
-// about it say better.
+// traceWords begin the lines that traceLine matches, which belong to a trace and say what a few
+// lines about it say better.
 var traceWords = []string{"CPU ", tracer.AllGoroutines}
 
 var traceLine = sync.OnceValue(func() *regexp.Regexp {

@@ -118,8 +118,8 @@ func (f *dlvFlags) runDlvLive(c *call) error {
 	return err
 }
 
-// breakpointTrap returns where the kernel's way into the breakpoint exception begins, 0 if the image
-// does not tell.
+// breakpointTrap returns where the kernel's way into the breakpoint exception begins, 0 if the
+// image does not tell.
 func breakpointTrap(path string) (uint64, error) {
 	const vector, stub = 3, 12 // arch/amd64/vectors_amd64.s
 	sym, err := symbol.Open(path)

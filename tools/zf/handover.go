@@ -4,8 +4,8 @@ package main
 
 // zf without the debugger's half (debugger.go), which starts in half the time. What it does not
 // have, zf-debugger does in its place: the whole of a command, if its flags say that it is needed,
-// else the answer to a question (question.go). To hand over too much costs milliseconds, and is never
-// wrong.
+// else the answer to a question (question.go). To hand over too much costs milliseconds, and is
+// never wrong.
 
 import (
 	"bytes"

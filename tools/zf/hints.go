@@ -127,8 +127,8 @@ func kernelOptions() (names []string) {
 	return names
 }
 
-// qemuSaid has what QEMU says of its own start, as regular expressions, and what zf says for it: the
-// cause and, behind a semicolon, the next step.
+// qemuSaid has what QEMU says of its own start, as regular expressions, and what zf says for it:
+// the cause and, behind a semicolon, the next step.
 var qemuSaid = []struct{ said, means string }{
 	{`-(\S+): invalid option`,
 		"QEMU has no option -$1; what stands behind each -qemu goes to QEMU as it is"},
@@ -199,8 +199,8 @@ func (m *machine) sayQEMU(err error) {
 }
 
 // unknownOptions returns a note on each word of a kernel command line that is nearly one of the
-// kernel's options, is written as an environment variable, or has no value. Another one that is like
-// none of them may be the program's; of those that look like its own the kernel tells.
+// kernel's options, is written as an environment variable, or has no value. Another one that is
+// like none of them may be the program's; of those that look like its own the kernel tells.
 func unknownOptions(line string) (notes []string) {
 	names := kernelOptions()
 	words, _ := kernelWords(line)

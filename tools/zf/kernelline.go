@@ -41,8 +41,8 @@ func kernelWords(line string) (words []string, ended bool) {
 	return words, false
 }
 
-// opensQuote reports whether a quote of a kernel command line is not closed: whatever follows it would
-// be in it, and the program would get no arguments.
+// opensQuote reports whether a quote of a kernel command line is not closed: whatever follows it
+// would be in it, and the program would get no arguments.
 func opensQuote(line string) (quoted bool) {
 	escaped := false
 	for _, r := range line {

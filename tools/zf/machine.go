@@ -445,8 +445,8 @@ func (m *machine) setAppend(options []string) {
 	}
 }
 
-// recorder takes the traces as JSON, or the whole text. An error stops it alone, not the machine, whose
-// text goes on; the end of the command tells.
+// recorder takes the traces as JSON, or the whole text. An error stops it alone, not the machine,
+// whose text goes on; the end of the command tells.
 type recorder struct {
 	w    io.Writer // nil: none
 	name string

@@ -15,8 +15,8 @@ import (
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
-// mostHeapMiB is the RAM of the largest machine whose heap is read: that takes room on the disk and in
-// memory.
+// mostHeapMiB is the RAM of the largest machine whose heap is read: that takes room on the disk and
+// in memory.
 const mostHeapMiB = 1 << 10
 
 // canKeep is the function of a kernel that knows panic=keep.

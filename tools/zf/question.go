@@ -11,8 +11,8 @@ const (
 	answerWord   = "-answer"
 )
 
-// deadQuestion is of a list of goroutines: who waits for whom? Or, with Core, of a full core: what is in
-// its heap? It goes as JSON to standard input, its answer to standard output.
+// deadQuestion is of a list of goroutines: who waits for whom? Or, with Core, of a full core: what
+// is in its heap? It goes as JSON to standard input, its answer to standard output.
 type deadQuestion struct {
 	ELF  string // the image
 	Core string

@@ -162,8 +162,9 @@ func identifiers(expr string) (names []string) {
 }
 
 // hidden says why Delve does not know a variable at an instruction, or takes another one of that
-// name for it: it is of a call that is inlined there, and Delve knows the variables of those only in a
-// process. With anywhere it may be of any call that is inlined in the function. "" is if it is none.
+// name for it: it is of a call that is inlined there, and Delve knows the variables of those only
+// in a process. With anywhere it may be of any call that is inlined in the function. "" is if it is
+// none.
 func hidden(sym *symbol.File, image *inspect.Image, pc uint64, name string, anywhere bool) string {
 	first, end := pc, pc+1
 	if f, ok := sym.GoFunc(pc); ok && anywhere {

@@ -29,8 +29,8 @@ type screen struct {
 }
 
 // newScreen returns a screen that writes to a writer, and to the log of -log. looks is what the
-// writer looks like: a terminal, or none. With deaths it shows those in a few lines, and deaths gets
-// all.
+// writer looks like: a terminal, or none. With deaths it shows those in a few lines, and deaths
+// gets all.
 func (m *machine) newScreen(to, looks io.Writer, sym *symbol.File, cooked, quiet bool,
 	deaths *deathLog, opt trace.Options) (*screen, error) {
 	s := &screen{ends: &lineEnds{}}

@@ -54,8 +54,8 @@ type short struct {
 // mostReason is how many lines of the reason are shown; a program may panic with a whole file.
 const mostReason = 8
 
-// settled is how long no trace begins or ends before a death is shown whose machine does not end. An
-// emulated machine may take its time, and so may zf for the story of a deadlock.
+// settled is how long no trace begins or ends before a death is shown whose machine does not end.
+// An emulated machine may take its time, and so may zf for the story of a deadlock.
 const settled = 5 * time.Second
 
 // newShort returns the screen of a machine that shows its deaths in a few lines. The program's text
@@ -158,7 +158,8 @@ func (e errorsOutput) Write(p []byte) (int, error) {
 	return e.runtime.Write(p)
 }
 
-// beforeText is called before the kernel says something: in its monitor it has said of what it died.
+// beforeText is called before the kernel says something: in its monitor it has said of what it
+// died.
 func (s *short) beforeText(text []byte) {
 	line := strings.TrimLeft(string(text), "\r\n")
 	if n := min(len(line), len(diedMonitor)); n > 0 && line[:n] == diedMonitor[:n] {
@@ -445,8 +446,8 @@ func (s *short) next(t *wire.Trace) []string {
 	return append([]string{s.who + ": " + next}, s.whole()...)
 }
 
-// more is a size for -m in MiB: a power of two, of two to four times what the reason says is in use;
-// 0: the memory was enough, or what was asked for at once is more than any machine has.
+// more is a size for -m in MiB: a power of two, of two to four times what the reason says is in
+// use; 0: the memory was enough, or what was asked for at once is more than any machine has.
 func more(reason string) int {
 	_, rest, _ := strings.Cut(reason, "out of memory: all ")
 	kib := uint64(0)

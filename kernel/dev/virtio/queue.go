@@ -84,8 +84,8 @@ func (q *Queue) Silence(on bool) {
 	arch.Store16(q.avail, flags)
 }
 
-// Watched reports whether the device looks at the queue by itself for now, and wants no notification
-// of what was published. Source: the specification, 2.7.10.
+// Watched reports whether the device looks at the queue by itself for now, and wants no
+// notification of what was published. Source: the specification, 2.7.10.
 func (q *Queue) Watched() bool {
 	arch.Fence() // the index is there before the device's answer is read
 	return arch.Load16(q.used)&noNotify != 0

@@ -49,9 +49,9 @@ type whole struct{ *demangle.Typed }
 // mended changes what the library would print otherwise than c++filt does, and reports whether
 // there was any of it:
 //
-//   - Of the address of a function among template arguments it leaves out the parameters. c++filt does
-//     so only where the name has a scope and no template arguments (libiberty, d_print_comp_inner),
-//     LLVM never.
+//   - Of the address of a function among template arguments it leaves out the parameters. c++filt
+//     does so only where the name has a scope and no template arguments (libiberty,
+//     d_print_comp_inner), LLVM never.
 //   - It prints a comma before a pack that is expanded to nothing within another one.
 func mended(tree demangle.AST, llvm bool) (found bool) {
 	seen := map[demangle.AST]bool{} // parts may be shared

@@ -70,7 +70,8 @@ type pageView struct {
 	LogTitle  string
 }
 
-// policy is the content security policy: no more than the two texts of ours, and the picture's style.
+// policy is the content security policy: no more than the two texts of ours, and the picture's
+// style.
 func policy(picture template.HTML) string {
 	hash := func(s string) string {
 		sum := sha256.Sum256([]byte(s))

@@ -79,8 +79,8 @@ type shownCall struct {
 	owner lookup.Owner
 }
 
-// flat returns the calls of a trace, without the wrappers that the compiler made, and how many there
-// are up to the outermost one of the program.
+// flat returns the calls of a trace, without the wrappers that the compiler made, and how many
+// there are up to the outermost one of the program.
 func flat(t *wire.Trace) (calls []shownCall, own int) {
 	var o lookup.Owners
 	for i := range t.Frames {
@@ -114,8 +114,8 @@ func (c shownCall) like(o shownCall) bool {
 	return a.Function == b.Function && a.File == b.File && a.Line == b.Line
 }
 
-// Frames shows the stack of a trace, a call a line. The runtime's are folded, the kernel's if it has
-// not died of its own code, and those of what has called the program.
+// Frames shows the stack of a trace, a call a line. The runtime's are folded, the kernel's if it
+// has not died of its own code, and those of what has called the program.
 func (s *Short) Frames(t *wire.Trace) (lines []string) {
 	calls, own := flat(t)
 	callers := calls[len(calls):]

@@ -16,8 +16,8 @@ const (
 	lookLimit = 100 * time.Millisecond
 )
 
-// end ends what is left of a command's process group, and waits for that. What has ended and was not
-// waited for by its own starter may stay for ever, so there is a limit.
+// end ends what is left of a command's process group, and waits for that. What has ended and was
+// not waited for by its own starter may stay for ever, so there is a limit.
 func end(group int) {
 	for began := time.Now(); time.Since(began) < lookLimit; time.Sleep(lookEvery) {
 		if syscall.Kill(-group, syscall.SIGKILL) != nil {

@@ -70,8 +70,8 @@ type Events struct {
 }
 
 // NewEvents starts the converter for a package; the event that says so is written at once.
-// Each event is one Write to w. The converter outlives ctx, until Close: the events of what has been
-// interrupted have an end, too.
+// Each event is one Write to w. The converter outlives ctx, until Close: the events of what has
+// been interrupted have an end, too.
 func NewEvents(ctx context.Context, pkg string, w io.Writer) (*Events, error) {
 	e := &Events{pkg: pkg, started: time.Now(), w: w, done: make(chan error, 1)}
 	e.cmd = child.Command(context.WithoutCancel(ctx), "go", "tool", "test2json", "-t", "-p", pkg)

@@ -210,8 +210,8 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 	return built, nil
 }
 
-// begin completes the environment of go commands, and gives them a folder for what they leave if they
-// are interrupted.
+// begin completes the environment of go commands, and gives them a folder for what they leave if
+// they are interrupted.
 func (o *BuildOptions) begin() (end func(), err error) {
 	if o.Env == nil {
 		o.Env = os.Environ()

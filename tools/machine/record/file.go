@@ -7,7 +7,8 @@ package record
 //
 //	'M'  what machine it is, as JSON; the first block, once
 //	'F'  a piece of a file: its name, a NUL, bytes
-//	'B'  where the recording begins, as JSON, if that is a snapshot of the machine, which is a file in it
+//	'B'  where the recording begins, as JSON, if that is a snapshot of the machine, which is a file
+//	     in it
 //	'G'  the files are whole, and the machine starts: no contents
 //	'L'  a piece of QEMU's log
 //	'S'  a piece of what the serial port has sent

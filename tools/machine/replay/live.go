@@ -12,9 +12,9 @@ import (
 	"github.com/zeroframe/zeroframe/tools/postmortem/memory"
 )
 
-// elsewhere are the flags that QEMU keeps elsewhere than in its register: the arithmetic ones and the
-// direction. Some versions of its stub neither show them nor take them, so that they are read and
-// set by instructions.
+// elsewhere are the flags that QEMU keeps elsewhere than in its register: the arithmetic ones and
+// the direction. Some versions of its stub neither show them nor take them, so that they are read
+// and set by instructions.
 const elsewhere = 0xcd5
 
 // untrap undoes a breakpoint exception that the program has raised itself, such as by
@@ -44,7 +44,8 @@ func (t *travel) untrap() error {
 	return t.m.popFlags(word(2))
 }
 
-// eflagsAt is where the flags are in the packet of all registers: behind 16 of eight bytes, and rip.
+// eflagsAt is where the flags are in the packet of all registers: behind 16 of eight bytes, and
+// rip.
 const eflagsAt = 17 * 8
 
 // setRegisters answers a packet that changes registers, as Delve does to call a function: first the

@@ -9,7 +9,8 @@ import (
 )
 
 // threads are those that a debugger sees. 01 is what the CPU does, whosever thread that is, and the
-// others wait for it: they have registers, but cannot be stepped or changed until they have the CPU.
+// others wait for it: they have registers, but cannot be stepped or changed until they have the
+// CPU.
 type threads struct {
 	others map[string]string // their registers, as in answers to g, by their names in packets
 	now    string            // those of 01; "": they are not read yet
@@ -20,7 +21,8 @@ type threads struct {
 const firstOther = 1000
 
 // What only a thread on the CPU can do is refused with these. Delve has changed its copy of the
-// registers before it asks to change them, and takes the copy for true until the program runs again.
+// registers before it asks to change them, and takes the copy for true until the program runs
+// again.
 const (
 	waits     = "E.this thread waits for the CPU: set a breakpoint where it goes on, and continue"
 	unchanged = waits + "; next and step would go wrong before that"
@@ -66,7 +68,8 @@ func (s *Server) other(id string) string {
 	return refused // it has ended, or has the CPU
 }
 
-// registers answers g and p for a thread. All of p are of one g: Delve asks for each after each stop.
+// registers answers g and p for a thread. All of p are of one g: Delve asks for each after each
+// stop.
 func (s *Server) registers(p, id string) (string, error) {
 	all := s.other(id)
 	other := all != ""

@@ -8,8 +8,8 @@ import (
 	"github.com/zeroframe/zeroframe/tools/postmortem/memory"
 )
 
-// Running is what the kernel's records say of a machine with one CPU that runs, and stands still for
-// a debugger. They are read by virtual addresses, with the function that each method takes.
+// Running is what the kernel's records say of a machine with one CPU that runs, and stands still
+// for a debugger. They are read by virtual addresses, with the function that each method takes.
 type Running struct{ look func() (*layout, error) }
 
 // Thread is one of the program's, without the CPU. It stands where it has lost it, or has entered

@@ -1,8 +1,8 @@
 package heap
 
-// What has the most of a heap, at a cost that does not grow with its objects: nobody asks who points
-// to whom, and types flow to so many objects and not to more. Of the objects of one size, those are
-// a sample.
+// What has the most of a heap, at a cost that does not grow with its objects: nobody asks who
+// points to whom, and types flow to so many objects and not to more. Of the objects of one size,
+// those are a sample.
 
 import (
 	"cmp"

@@ -180,8 +180,8 @@ func (o *offsets) running(l *List, t *wire.Trace, n int) (g uint64) {
 	return g
 }
 
-// interrupted returns the stack pointer with which runtime.asyncPreempt goes on, which has saved the
-// registers of frame i there; ok is false if that frame was not stopped so.
+// interrupted returns the stack pointer with which runtime.asyncPreempt goes on, which has saved
+// the registers of frame i there; ok is false if that frame was not stopped so.
 func interrupted(t *wire.Trace, i int) (sp uint64, ok bool) {
 	if i < 2 {
 		return 0, false

@@ -17,8 +17,8 @@ import (
 const timerHops = 4
 
 // alarms reports whether a function is to be called when a time has come, as time.AfterFunc and
-// contexts with a deadline ask for: each P has a heap of timers. It marks the objects that goroutines
-// wait for and that such a function leads to.
+// contexts with a deadline ask for: each P has a heap of timers. It marks the objects that
+// goroutines wait for and that such a function leads to.
 func (p *program) alarms(all []*Goroutine) (any bool) {
 	allp := p.globals["runtime.allp"]
 	if p.list != nil {
@@ -105,8 +105,8 @@ func (n *namer) closure(r region) {
 	}
 }
 
-// cancels reports whether a field of a struct, if that is a context's, is one by which the context's
-// end gets on: not to its parent, nor to its values.
+// cancels reports whether a field of a struct, if that is a context's, is one by which the
+// context's end gets on: not to its parent, nor to its values.
 func cancels(of, field string) bool {
 	switch field {
 	case "cancelCtx", "done", "children", "f":

@@ -168,8 +168,8 @@ func (w *Why) condition(ctx context.Context, s *Story, path []entry, compare, ju
 	return nil
 }
 
-// blameCompared blames of the values that a failed assertion compared. Where several may be to blame,
-// nobody is blamed alone.
+// blameCompared blames of the values that a failed assertion compared. Where several may be to
+// blame, nobody is blamed alone.
 func (s *Story) blameCompared() {
 	if all := s.Causes; slices.ContainsFunc(all, func(c Cause) bool { return !c.literal() }) {
 		for i := range all {

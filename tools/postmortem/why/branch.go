@@ -142,8 +142,8 @@ func (w *Why) ownCallOf(path []entry, k int) (call int, ok bool) {
 	return 0, false
 }
 
-// followElse follows a value; whoever has made it is to blame, otherwise who is so already. If it may
-// be one of several, nobody is.
+// followElse follows a value; whoever has made it is to blame, otherwise who is so already. If it
+// may be one of several, nobody is.
 func (w *Why) followElse(ctx context.Context, s *Story, path []entry, at int, p place, what string,
 	maker *Hop) error {
 	old := s.Culprit

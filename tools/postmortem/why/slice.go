@@ -299,8 +299,9 @@ func (w *Why) operands(path []entry, d def) []place {
 }
 
 // chosen is for a constant that path[reader] has taken by a condition: the place that was compared,
-// and in front of which instruction. In the program's own code it is an assignment under an if, which
-// the compiler might have made a branch of as well: that has made the value, whatever was compared.
+// and in front of which instruction. In the program's own code it is an assignment under an if,
+// which the compiler might have made a branch of as well: that has made the value, whatever was
+// compared.
 func (w *Why) chosen(path []entry, constant, reader int) (at int, p place) {
 	if reader >= len(path) || constant > reader ||
 		!strings.HasPrefix(path[reader].inst.Op.String(), "CMOV") {

@@ -199,9 +199,9 @@ func (w *Why) lastWrite(ctx context.Context, p place, before,
 	return h, false, nil
 }
 
-// latestOf returns the last of the writes that were seen to a place, which had the value began after
-// start instructions and has the value end now: errDevice if another one than the last write has made
-// it that. whole is set if they are those of the whole recording.
+// latestOf returns the last of the writes that were seen to a place, which had the value began
+// after start instructions and has the value end now: errDevice if another one than the last write
+// has made it that. whole is set if they are those of the whole recording.
 func (w *Why) latestOf(hits []hit, p place, start, began, end uint64, whole bool) (hit, bool,
 	error) {
 	switch n := len(hits); {

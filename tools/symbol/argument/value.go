@@ -3,7 +3,8 @@ package argument
 // A value's bytes as text, much as Go's source has it:
 //
 //	17  -1.5  true  (1+2i)  "apple"  "0123456789..."+7 more  nil  0xc000012080
-//	[1 2 3]  [1 2 ...+40 more]  {x:1 y:2}  0xc000012080[:70000] (a string or slice of which only this is known)
+//	[1 2 3]  [1 2 ...+40 more]  {x:1 y:2}
+//	0xc000012080[:70000] (a string or slice of which only this is known)
 //
 // A value with a part that is not known has none, but that what a string or a slice points to
 // may be missing.
