@@ -25,7 +25,7 @@ func sysFutex(c *call) int64 {
 	if op == futexWaitBitset || op == futexWakeBitset {
 		bits = c.uint(5)
 	}
-	deadline := uint64(never)
+	deadline := never
 	if timeout != 0 && (op == futexWait || op == futexWaitBitset) {
 		ns, e := inTimespec(timeout)
 		if e != 0 {

@@ -93,11 +93,14 @@ var goSuffixes = []string{"", ".abi0", ".abiinternal"}
 // Named returns the functions called name, as [File.Named] does. Context: host.
 func (m *Map) Named(name string) []lookup.Named {
 	var found []lookup.Named
+	add := func(s mapfile.Symbol) {
+		found = append(found, lookup.Named{Start: s.Addr, Size: s.Size, Span: m.Span(s.Addr)})
+	}
 	for _, suffix := range goSuffixes {
 		for _, s := range m.Map.Named(name + suffix) {
 			if len(found) < maxNamed && !slices.ContainsFunc(found,
 				func(n lookup.Named) bool { return n.Start == s.Addr }) {
-				found = append(found, lookup.Named{Start: s.Addr, Size: s.Size, Span: m.Span(s.Addr)})
+				add(s)
 			}
 		}
 	}
@@ -105,7 +108,7 @@ func (m *Map) Named(name string) []lookup.Named {
 		for _, s := range m.Map.Symbols() {
 			if len(found) < maxNamed && strings.HasPrefix(s.Name, name) && s.IsFunc() &&
 				sourceName(s.Name) == name {
-				found = append(found, lookup.Named{Start: s.Addr, Size: s.Size, Span: m.Span(s.Addr)})
+				add(s)
 			}
 		}
 	}

@@ -43,7 +43,7 @@ func (f *dlvFlags) isLive(args []string) bool {
 // parseLive reads what the flags leave of the command line.
 func (f *dlvFlags) parseLive(c *call) (err error) {
 	m := &f.live
-	if m.target, m.arguments, err = targetOf(c.name, c.Args()); err != nil {
+	if err := m.parseTarget(c); err != nil {
 		return err
 	}
 	if m.qemu.CPUs > 1 {

@@ -190,8 +190,7 @@ func (f *gdbFlags) parse(c *call) error {
 	}); err != nil {
 		return err
 	}
-	var err error
-	if f.target, f.arguments, err = targetOf(c.name, c.Args()); err != nil {
+	if err := f.parseTarget(c); err != nil {
 		return err
 	}
 	if _, _, err := net.SplitHostPort(f.listen); f.listen != "" && err != nil {

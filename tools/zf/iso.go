@@ -51,8 +51,7 @@ func runISO(c *call) error {
 	}); err != nil {
 		return err
 	}
-	var err error
-	if f.target, f.arguments, err = targetOf(c.name, c.Args()); err != nil {
+	if err := f.parseTarget(c); err != nil {
 		return err
 	}
 	ctx := c.interruptible()

@@ -212,8 +212,7 @@ func (f *runFlags) parse(c *call) error {
 		return err
 	}
 	f.network()
-	var err error
-	if f.target, f.arguments, err = targetOf(c.name, c.Args()); err != nil {
+	if err := f.parseTarget(c); err != nil {
 		return err
 	}
 	if err := cmp.Or(f.wrongAccel(), f.flight.wrong(), f.wrongRecord(),
@@ -240,20 +239,23 @@ func (f *runFlags) parse(c *call) error {
 	return nil
 }
 
-// targetOf parts what stands behind a command's flags: what to boot, and behind -- the
+// parseTarget reads what stands behind a command's flags: what to boot, and behind -- the
 // program's arguments.
-func targetOf(command string, rest []string) (target string, arguments []string, err error) {
-	switch {
-	case len(rest) == 0:
-		return "", nil, fmt.Errorf("want a main package or an image; `zf help %s` says more", command)
-	case len(rest) == 1:
-		return rest[0], nil, nil
-	case rest[1] != "--":
-		return "", nil,
-			fmt.Errorf("unexpected %q behind %s; flags go before it, the program's arguments behind --",
-				rest[1], rest[0])
+func (f *runFlags) parseTarget(c *call) error {
+	rest := c.Args()
+	if len(rest) == 0 {
+		return fmt.Errorf("want a main package or an image; `zf help %s` says more", c.name)
 	}
-	return rest[0], rest[2:], nil
+	f.target = rest[0]
+	if len(rest) > 1 {
+		if rest[1] != "--" {
+			return fmt.Errorf(
+				"unexpected %q behind %s; flags go before it, the program's arguments behind --",
+				rest[1], rest[0])
+		}
+		f.arguments = rest[2:]
+	}
+	return nil
 }
 
 // inspectImage looks at a file that is to be booted. The error says what else it is.

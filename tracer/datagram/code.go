@@ -5,8 +5,8 @@ package datagram
 
 const crcStart = ^uint32(0)
 
-// crcAdd adds b to a CRC, four bits at a time.
-func crcAdd(c uint32, b []byte) uint32 {
+// AddCRC adds b to an inverted CRC-32C, four bits at a time. Any context.
+func AddCRC(c uint32, b []byte) uint32 {
 	for _, v := range b {
 		c ^= uint32(v)
 		c = c>>4 ^ crcTable[c&15]

@@ -77,7 +77,7 @@ func Parse(b []byte) (p Part, why Reject) {
 	if why != None {
 		return Part{}, why
 	}
-	if crcFinish(crcAdd(crcAdd(crcStart, b[:covered]), p.Chunk)) != sum {
+	if crcFinish(AddCRC(AddCRC(crcStart, b[:covered]), p.Chunk)) != sum {
 		return Part{}, Damaged
 	}
 	if !p.Possible() {

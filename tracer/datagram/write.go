@@ -80,7 +80,7 @@ func Write(dst []byte, p *Part, trace []byte, i int) int {
 			piece[j] = from[j]
 		}
 	}
-	sum := crcFinish(crcAdd(crcAdd(crcStart, dst[:covered]), piece))
+	sum := crcFinish(AddCRC(AddCRC(crcStart, dst[:covered]), piece))
 	w.byte(' ')
 	w.hex(uint64(sum), crcDigits)
 	w.byte('\n')

@@ -1,6 +1,9 @@
 package dump
 
-import "github.com/zeroframe/zeroframe/tracer/seal"
+import (
+	"github.com/zeroframe/zeroframe/tracer/datagram"
+	"github.com/zeroframe/zeroframe/tracer/seal"
+)
 
 // A packet is a header and a body. All numbers are little-endian.
 //
@@ -158,9 +161,9 @@ func Parse(p []byte) (h Header, body []byte, ok bool) {
 	if n, whole := Length(p); !whole || n != len(p) {
 		return h, nil, false
 	}
-	c := crcAdd(^uint32(0), p[:24])
-	c = crcAdd(c, zeros[:])
-	if ^crcAdd(c, p[28:]) != Uint32(p[24:]) {
+	c := datagram.AddCRC(^uint32(0), p[:24])
+	c = datagram.AddCRC(c, zeros[:])
+	if ^datagram.AddCRC(c, p[28:]) != Uint32(p[24:]) {
 		return h, nil, false
 	}
 	h = Header{Kind: p[4], Epoch: p[5], Dump: Uint64(p[8:]), Item: Uint32(p[16:]),
@@ -443,20 +446,4 @@ func Uint64(b []byte) uint64 {
 	return uint64(Uint32(b)) | uint64(Uint32(b[4:]))<<32
 }
 
-func checksum(b []byte) uint32 { return ^crcAdd(^uint32(0), b) }
-
-// crcAdd adds b to a CRC-32C, four bits at a time, because the kernel's image carries the table.
-func crcAdd(c uint32, b []byte) uint32 {
-	for _, v := range b {
-		c ^= uint32(v)
-		c = c>>4 ^ crcTable[c&15]
-		c = c>>4 ^ crcTable[c&15]
-	}
-	return c
-}
-
-// crcTable is for the reflected polynomial 0x82f63b78. Never written.
-var crcTable = [16]uint32{
-	0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3, 0x61c69362, 0x7198540d,
-	0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9, 0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75,
-}
+func checksum(b []byte) uint32 { return ^datagram.AddCRC(^uint32(0), b) }

@@ -242,7 +242,7 @@ func (x *Reader) read(line string) {
 	x.now, x.first, x.begins, x.odd = line, false, false, false
 	from := len(x.hits)
 	format := x.readAs(line)
-	x.notePC(format, from)
+	x.notePC(from)
 	if x.odd || format == "" && len(x.hits) == from {
 		x.leave(line)
 	}
@@ -262,7 +262,7 @@ const (
 // notePC keeps the exact addresses of a line that is no frame, for the list that follows. Many
 // systems begin it with the pc itself, among return addresses: so the first frame is exact if it
 // is the pc that was printed above it.
-func (x *Reader) notePC(format string, from int) {
+func (x *Reader) notePC(from int) {
 	if x.pcAge++; x.pcAge > pcLines {
 		x.pcs = x.pcs[:0]
 	}

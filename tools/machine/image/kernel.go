@@ -88,7 +88,7 @@ func (o *BuildOptions) addKernel(ctx context.Context, dir string) (*kernel, erro
 			continue
 		}
 		if own := o.dirs[p.ImportPath]; !p.Standard && own != "" && own != p.Dir {
-			return nil, twoVersions(p.ImportPath, own, p.Dir)
+			return nil, twoVersions(p.ImportPath, p.Dir)
 		}
 		if slices.Contains(o.variants, p.ImportPath) {
 			return nil, fmt.Errorf("%w: the network stack imports %s, of which this test has a "+
@@ -230,7 +230,12 @@ func (o *BuildOptions) sourceCommand(ctx context.Context, source string,
 // toolchain returns the root of the toolchain that builds the program, which its
 // go.mod may have chosen.
 func (o *BuildOptions) toolchain(ctx context.Context) (string, error) {
-	cmd := o.goCommand(ctx, "0", "env", "GOROOT")
+	return o.goEnv(ctx, "GOROOT")
+}
+
+// goEnv returns what the go command says of a variable.
+func (o *BuildOptions) goEnv(ctx context.Context, name string) (string, error) {
+	cmd := o.goCommand(ctx, "0", "env", name)
 	var out, msg bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &msg
 	if err := cmd.Run(); err != nil {

@@ -3,7 +3,6 @@ package image
 // What a build needs of this machine, checked without a build.
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -29,13 +28,10 @@ func CheckGo(ctx context.Context) (string, error) {
 	if err := o.checkEnvironment(ctx); err != nil {
 		return "", err
 	}
-	cmd := o.goCommand(ctx, "0", "env", "GOVERSION")
-	var out, msg bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &msg
-	if err := cmd.Run(); err != nil {
-		return "", o.goError(ctx, err, fmt.Errorf("%w%s", ErrGoEnv, goSaid(msg.Bytes(), err)))
+	have, err := o.goEnv(ctx, "GOVERSION")
+	if err != nil {
+		return "", err
 	}
-	have := strings.TrimSpace(out.String())
 	if plain, _, _ := strings.Cut(have, " "); version.IsValid(plain) &&
 		version.Compare(plain, oldestGo) < 0 {
 		return "", oldGo(have)

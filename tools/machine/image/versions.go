@@ -164,7 +164,7 @@ func (m *modfile) asked(path string) (versions []string) {
 
 // twoVersions is the error of a package of which the program has another version than the packages
 // that are added to it, by their folders.
-func twoVersions(path, own, added string) error {
+func twoVersions(path, added string) error {
 	next := "have the program's module use the same"
 	if module, version, ok := inCache(path, added); ok {
 		next = fmt.Sprintf("`go get %s@%s` gives the program the same", module, version)

@@ -122,18 +122,18 @@ func (m *Machine) instruction(code byte, before func(map[string]uint64) (uint64,
 
 // write changes memory.
 func (m *Machine) write(addr uint64, b []byte) error {
-	p := fmt.Sprintf("M%x,%x:%x", addr, len(b), b)
-	if a, err := m.Ask(p); err != nil || a != "OK" {
-		return fmt.Errorf("%w: %s: %q, %v", memory.ErrStub, p, a, err)
-	}
-	return nil
+	return m.order(fmt.Sprintf("M%x,%x:%x", addr, len(b), b))
 }
 
 // set changes a register, by its number.
 func (m *Machine) set(number int, value uint64, size int) error {
 	var v [8]byte
 	binary.LittleEndian.PutUint64(v[:], value)
-	p := fmt.Sprintf("P%x=%x", number, v[:size])
+	return m.order(fmt.Sprintf("P%x=%x", number, v[:size]))
+}
+
+// order sends a packet that the stub has to answer with OK.
+func (m *Machine) order(p string) error {
 	if a, err := m.Ask(p); err != nil || a != "OK" {
 		return fmt.Errorf("%w: %s: %q, %v", memory.ErrStub, p, a, err)
 	}

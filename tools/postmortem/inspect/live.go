@@ -103,9 +103,6 @@ func (c *CPU) word(addr uint64) (v uint64, ok bool) {
 	return v, true
 }
 
-// Where returns the place that a CPU is at. Host.
-func (i *Image) Where(c *CPU) Frame { return location(i.location(c.Registers["rip"])) }
-
 func (i *Image) location(pc uint64) proc.Location {
 	l := proc.Location{PC: pc}
 	l.File, l.Line, l.Fn = i.bi.PCToLine(pc)

@@ -84,7 +84,7 @@ func (p *Program) Name(pc uint64) string {
 }
 
 // Length returns that of an instruction.
-func (p *Program) Length(text []byte) int { return int(code.Decode(text).Len) }
+func (p *Program) Length(text []byte) int { return code.Decode(text).Len }
 
 // Constant returns a word of the file's read-only data.
 func (p *Program) Constant(addr uint64) (uint64, bool) {

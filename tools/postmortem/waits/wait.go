@@ -107,7 +107,7 @@ func (p *program) semaphores() map[uint64]uint64 {
 	if table == nil || !ok {
 		return m
 	}
-	size := int64(table.RealType.Size()) / 251 // semTabSize
+	size := table.RealType.Size() / 251 // semTabSize
 	seen := make(map[uint64]bool)
 	var walk func(s uint64, depth int)
 	walk = func(s uint64, depth int) {

@@ -93,7 +93,7 @@ func (w *Why) conditions(ctx context.Context, s *Story, path []entry, call, comp
 		before := s.Causes
 		s.Causes, s.Culprit, s.OneOf = nil, nil, nil
 		back := len(path) - 1 - int(c[1]+1-c[0])
-		err = w.condition(ctx, s, path, back, len(path)-2, &failed)
+		err = w.condition(ctx, s, path, back)
 		s.Causes = append(before, s.Causes...)
 		if s.Culprit != nil {
 			all = append(all, *s.Culprit)
@@ -135,8 +135,7 @@ func (w *Why) outermost(pc uint64) (at struct {
 }
 
 // condition follows what one condition compared.
-func (w *Why) condition(ctx context.Context, s *Story, path []entry, compare, jump int,
-	failed *Hop) error {
+func (w *Why) condition(ctx context.Context, s *Story, path []entry, compare int) error {
 	at, from := compare, w.compared(&path[compare])
 	if told, err := w.comparedError(ctx, s, path, compare, from); told || err != nil {
 		return err
@@ -147,10 +146,9 @@ func (w *Why) condition(ctx context.Context, s *Story, path []entry, compare, ju
 	for i, p := range from[:min(len(from), 2)] {
 		if i > 0 {
 			var err error
-			if path, err = w.pathTo(ctx, path[at].count, windows[0]); err != nil {
+			if path, at, err = w.pathAgain(ctx, path, at); err != nil {
 				return err
 			}
-			at = len(path) - 1
 		}
 		f := fork{path: path, at: at, p: p}
 		first := len(s.Causes)

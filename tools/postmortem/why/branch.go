@@ -121,9 +121,9 @@ func (w *Why) whyThere(ctx context.Context, s *Story, h *Hop) error {
 			}
 			continue
 		}
-		compare, jump, ok, more := w.decider(path, h, 0)
+		compare, _, ok, more := w.decider(path, h, 0)
 		if ok {
-			return w.ask(ctx, s, path, compare, jump, h)
+			return w.ask(ctx, s, path, compare, h)
 		}
 		if !more {
 			return nil
@@ -158,8 +158,7 @@ func (w *Why) followElse(ctx context.Context, s *Story, path []entry, at int, p 
 }
 
 // ask follows what was compared.
-func (w *Why) ask(ctx context.Context, s *Story, path []entry, compare, jump int,
-	maker *Hop) error {
+func (w *Why) ask(ctx context.Context, s *Story, path []entry, compare int, maker *Hop) error {
 	at, from := compare, w.compared(&path[compare])
 	here, loop := w.hop(path, compare), false
 	if told, err := w.comparedError(ctx, s, path, compare, from); told || err != nil {
@@ -177,10 +176,9 @@ func (w *Why) ask(ctx context.Context, s *Story, path []entry, compare, jump int
 	for i, p := range from[:min(len(from), 2)] {
 		if i > 0 {
 			var err error
-			if path, err = w.pathTo(ctx, path[at].count, windows[0]); err != nil {
+			if path, at, err = w.pathAgain(ctx, path, at); err != nil {
 				return err
 			}
-			at = len(path) - 1
 		}
 		what := fmt.Sprintf("it came to that since %s was %#x, in %s", p, w.value(path, at, p),
 			where(&here))

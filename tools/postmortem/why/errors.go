@@ -302,16 +302,12 @@ func (w *Why) errorStory(ctx context.Context, s *Story, path []entry, at int, e 
 		}
 	}
 	for i, e := range ends {
-		if i > 0 {
+		if i > 0 { // reading at the second one needs the path again
 			what = "the error " + w.text(e)
-		}
-		// Reading at the second one needs the path again.
-		if i > 0 {
 			var err error
-			if path, err = w.pathTo(ctx, path[at].count, windows[0]); err != nil {
+			if path, at, err = w.pathAgain(ctx, path, at); err != nil {
 				return err
 			}
-			at = len(path) - 1
 		}
 		if done, err := w.made(ctx, s, path, at, e, what); err != nil {
 			s.Culprit, s.Unfinished = nil, true

@@ -147,7 +147,7 @@ func (m *machine) decode(pc uint64) x86asm.Inst {
 	}
 	in, err := x86asm.Decode(b[:n], 64)
 	if err != nil || in.Len == 0 {
-		in = x86asm.Inst{Len: int(code.Decode(b[:n]).Len)}
+		in = x86asm.Inst{Len: code.Decode(b[:n]).Len}
 	}
 	m.insts[pc] = in
 	return in

@@ -410,6 +410,12 @@ func (w *Why) before(ctx context.Context, path []entry, at int,
 			last.count), nil
 }
 
+// pathAgain reads the way to path[at] again, as its last entry: the machine's memory is needed then.
+func (w *Why) pathAgain(ctx context.Context, path []entry, at int) ([]entry, int, error) {
+	path, err := w.pathTo(ctx, path[at].count, windows[0])
+	return path, len(path) - 1, err
+}
+
 // pathTo returns the last n instructions before the machine has run count of them, and the state
 // then. The machine is kept for its memory.
 func (w *Why) pathTo(ctx context.Context, count, n uint64) ([]entry, error) {

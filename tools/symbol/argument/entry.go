@@ -52,7 +52,7 @@ type program struct{ im *Image }
 
 func (c program) Name(pc uint64) string { return c.im.name(pc) }
 
-func (c program) Length(text []byte) int { return int(code.Decode(text).Len) }
+func (c program) Length(text []byte) int { return code.Decode(text).Len }
 
 func (c program) Constant(addr uint64) (uint64, bool) {
 	b, ok := c.im.constant(addr, 8)

@@ -321,10 +321,15 @@ func (m *Map) Named(name string) []Symbol {
 	return found
 }
 
+// after returns the index in funcs of the first function that begins after addr.
+func (m *Map) after(addr uint64) int {
+	return sort.Search(len(m.funcs), func(i int) bool { return m.syms[m.funcs[i]].Addr > addr })
+}
+
 // Find returns the function that covers addr. Its Size is the map's, or up to where
 // anything else begins. Context: host.
 func (m *Map) Find(addr uint64) (Symbol, bool) {
-	i := sort.Search(len(m.funcs), func(i int) bool { return m.syms[m.funcs[i]].Addr > addr })
+	i := m.after(addr)
 	// Labels inside a function come after its own symbol: look a few back.
 	for n := 0; i > 0 && n < 16; n++ {
 		i--
@@ -383,7 +388,7 @@ func (m *Map) span(i int, addr uint64) uint64 {
 // Preceding returns the nearest function before addr, for an address that is in
 // none: the padding after one, mostly. Context: host.
 func (m *Map) Preceding(addr uint64) (Symbol, bool) {
-	i := sort.Search(len(m.funcs), func(i int) bool { return m.syms[m.funcs[i]].Addr > addr })
+	i := m.after(addr)
 	if i == 0 || addr-m.syms[m.funcs[i-1]].Addr >= MaxUnsized {
 		return Symbol{}, false
 	}
