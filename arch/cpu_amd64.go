@@ -195,8 +195,7 @@ func SetTrapStack(slot int, lo, top uintptr) { amd64.ThisCPU().SetIST(slot, lo, 
 func TrapStack(slot int) (lo, top uintptr) { return amd64.ThisCPU().IST(slot) }
 
 const (
-	TrapStackPage = amd64.ISTPageFault // the one of page faults
-	TrapStackNMI  = amd64.ISTNMI       // the one of NMIs
+	TrapStackNMI = amd64.ISTNMI // the one of NMIs
 )
 
 // OnStack calls f(arg) on the stack lo <= address < top, so that a walk finds its way back.

@@ -93,7 +93,6 @@
 //	SetTrapStack       sets a trap stack: its lowest address, and the one just above it, a multiple
 //	                   of 16
 //	TrapStack          returns the values that SetTrapStack set
-//	TrapStackPage      the one of page faults
 //	TrapStackNMI       the one of NMIs
 //	OnStack            calls f(arg) on the stack lo <= address < top, so that a walk finds its way
 //	                   back

@@ -159,7 +159,6 @@ const (
 	wordOfFailure = "zeroframe: the panic path itself has failed"
 	dies          = "victim: dies\r\n"
 	deathChain    = "runtime.sigpanic main.load main.deathC main.deathB main.deathA main.main runtime.main runtime.goexit"
-	storeChain    = "runtime.sigpanic main.store main.main runtime.main runtime.goexit"
 )
 
 // judge says what is left of a machine, by what zf makes of its serial port.

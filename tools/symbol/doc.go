@@ -66,7 +66,6 @@
 //	code.go         the code, with the functions in it
 //	gotable.go      .gopclntab
 //	gopages.go      the pages of it that are read
-//	textstart.go    where a Go program's text begins
 //	pctable.go      Go's pc tables
 //	split.go        separate debug files
 //	store.go        those of servers and symbol stores

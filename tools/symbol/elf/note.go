@@ -53,36 +53,9 @@ func (f *File) noteSection(s *Section) string {
 	return f.buildIDNote(b, s.Align)
 }
 
-// buildIDNote finds the build ID among notes.
+// buildIDNote finds the build ID among notes, "" if there is none. Source: System V ABI, "Note
+// Section"; alignment 8 is what newer linkers use for .note.gnu.property.
 func (f *File) buildIDNote(b []byte, align uint64) string {
-	id := f.findNote(b, align, "GNU", func(typ uint32, desc []byte) bool {
-		return typ == ntGNUBuildID && 0 < len(desc) && len(desc) <= maxBuildID
-	})
-	return hex.EncodeToString(id)
-}
-
-// Note returns the contents of the first note of a name and a type in the note segments, which is
-// where core files have theirs, or nil.
-func (f *File) Note(name string, typ uint32) []byte {
-	for i := range f.Segments {
-		if s := &f.Segments[i]; s.Type == elf.PT_NOTE {
-			if b, err := f.Read(s.Off, s.FileSize); err == nil {
-				if desc := f.findNote(b, s.align, name, func(t uint32,
-					_ []byte) bool {
-					return t == typ
-				}); desc != nil {
-					return desc
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// findNote returns the contents of the first note of a name that is wanted. Source: System V
-// ABI, "Note Section"; alignment 8 is what newer linkers use for .note.gnu.property.
-func (f *File) findNote(b []byte, align uint64, wantName string,
-	want func(typ uint32, desc []byte) bool) []byte {
 	if align != 8 {
 		align = 4
 	}
@@ -95,15 +68,15 @@ func (f *File) findNote(b []byte, align uint64, wantName string,
 		desc := alignUp(name+namesz, align)
 		end := desc + descsz // no overflow: each is below 1<<33 + total
 		if name+namesz > total || end > total {
-			return nil
+			break
 		}
-		if namesz == uint64(len(wantName))+1 && string(b[name:name+namesz-1]) == wantName &&
-			b[name+namesz-1] == 0 && want(typ, b[desc:end]) {
-			return b[desc:end:end]
+		if typ == ntGNUBuildID && string(b[name:name+namesz]) == "GNU\x00" &&
+			0 < descsz && descsz <= maxBuildID {
+			return hex.EncodeToString(b[desc:end])
 		}
 		at = min(alignUp(end, align), total)
 	}
-	return nil
+	return ""
 }
 
 func alignUp(n, align uint64) uint64 { return (n + align - 1) &^ (align - 1) }

@@ -69,17 +69,6 @@ func (f *File) AddressOf(off uint64, exec bool) (addr uint64, ok bool) {
 	return 0, false
 }
 
-// ImageBase returns the lowest address that the file is loaded at.
-func (f *File) ImageBase() uint64 {
-	base, found := uint64(0), false
-	for i := range f.Segments {
-		if s := &f.Segments[i]; s.Type == elf.PT_LOAD && (!found || s.Addr < base) {
-			base, found = s.Addr, true
-		}
-	}
-	return base
-}
-
 // SectionStart returns the address of the section called name. Context: host.
 func (f *File) SectionStart(name string) (addr uint64, ok bool) {
 	if s := f.FirstSection(name); s != nil && s.Flags&elf.SHF_ALLOC != 0 {
