@@ -155,7 +155,7 @@ func (f *File) MapSymbols() ([]mapfile.Symbol, error) {
 		if pi > 0 && len(syms) > 0 && !p.around {
 			break // .dynsym is a part of .symtab
 		}
-		for i := uint64(0); (i+1)*p.entsize <= uint64(len(p.tab)); i++ {
+		for i := range p.count() {
 			s := from.rawSymbol(p, i)
 			name := elf.CString(p.str, uint64(s.Name))
 			letter := from.ofPart(p).nmLetter(&s)

@@ -134,7 +134,7 @@ func (f *File) indexNames(x *nameIndex) {
 		p := &t.parts[pi]
 		of := sf.ofPart(p)
 		text := of.TextSections()
-		for i := uint64(0); (i+1)*p.entsize <= uint64(len(p.tab)); i++ {
+		for i := range p.count() {
 			if s := f.rawSymbol(p, i); s.Name != 0 && of.isFunc(&s, text) {
 				add(nameRef{uint32(pi), uint32(i)}, elf.CString(p.str, uint64(s.Name)))
 			}

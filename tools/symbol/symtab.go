@@ -30,6 +30,9 @@ type symbolPart struct {
 	around   bool // it is of the file around this one (File.around)
 }
 
+// count is how many symbols there are.
+func (p *symbolPart) count() uint64 { return uint64(len(p.tab)) / p.entsize }
+
 // A funcSymbol refers to a symbol of one of the parts.
 type funcSymbol struct {
 	addr  uint64
@@ -56,12 +59,8 @@ func (f *File) symbolFile() *File {
 	return f
 }
 
-// readSymbols reads what it can: a damaged table counts as none.
-func (f *File) readSymbols() *symbolTable {
-	if c := f.symbolFile(); c != f {
-		return c.symbols()
-	}
-	t := &symbolTable{}
+// symbolParts reads the symbol tables that can be read.
+func (f *File) symbolParts() (parts []symbolPart) {
 	for _, want := range []stdelf.SectionType{stdelf.SHT_SYMTAB, stdelf.SHT_DYNSYM} {
 		of := f
 		if want == stdelf.SHT_DYNSYM && f.around != nil {
@@ -79,11 +78,20 @@ func (f *File) readSymbols() *symbolTable {
 		if p.str, err = of.Data(str); err != nil {
 			continue
 		}
-		t.parts = append(t.parts, p)
+		parts = append(parts, p)
 	}
+	return parts
+}
+
+// readSymbols reads what it can: a damaged table counts as none.
+func (f *File) readSymbols() *symbolTable {
+	if c := f.symbolFile(); c != f {
+		return c.symbols()
+	}
+	t := &symbolTable{parts: f.symbolParts()}
 	total := uint64(0)
 	for i := range t.parts {
-		total += uint64(len(t.parts[i].tab)) / t.parts[i].entsize
+		total += t.parts[i].count()
 	}
 	t.funcs = make([]funcSymbol, 0, total)
 	for pi := range t.parts {
@@ -94,8 +102,7 @@ func (f *File) readSymbols() *symbolTable {
 		}
 		text := of.TextSections()
 		p.oneFile = true
-		n := uint64(len(p.tab)) / p.entsize
-		for i := range n {
+		for i := range p.count() {
 			s := f.rawSymbol(p, i)
 			if i > 1 && stdelf.ST_TYPE(s.Info) == stdelf.STT_FILE {
 				p.oneFile = false
@@ -367,7 +374,7 @@ func (f *File) exactSymbol(name []byte) (addr, size uint64, ok bool) {
 	t := f.symbols()
 	for pi := range t.parts {
 		p := &t.parts[pi]
-		for i := uint64(0); (i+1)*p.entsize <= uint64(len(p.tab)); i++ {
+		for i := range p.count() {
 			s := f.rawSymbol(p, i)
 			at := uint64(s.Name)
 			if s.Shndx == stdelf.SHN_UNDEF || at+uint64(len(name)) >= uint64(len(p.str)) ||

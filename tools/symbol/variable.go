@@ -45,7 +45,7 @@ func (f *File) readData() (all []dataSymbol, names []byte) {
 	for _, p := range f.symbols().parts {
 		of := f.ofPart(&p)
 		text := of.TextSections()
-		for i := uint64(0); (i+1)*p.entsize <= uint64(len(p.tab)); i++ {
+		for i := range p.count() {
 			s := f.rawSymbol(&p, i)
 			switch stdelf.ST_TYPE(s.Info) {
 			case stdelf.STT_OBJECT, stdelf.STT_NOTYPE, stdelf.STT_COMMON:

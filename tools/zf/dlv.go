@@ -6,6 +6,7 @@ package main
 // core file, with the ELF file and the sources where they are.
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -88,10 +89,15 @@ func runDlv(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.deaf() // ^C is Delve's
-	ctx, stop := signal.NotifyContext(c.ctx, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := c.leaveInterrupts()
 	defer stop()
 	return c.onTerminal(ctx, dlv, cmd)
+}
+
+// leaveInterrupts leaves ^C to Delve. The context ends with the other signals that end a program.
+func (c *call) leaveInterrupts() (context.Context, context.CancelFunc) {
+	c.deaf()
+	return signal.NotifyContext(c.ctx, syscall.SIGTERM, syscall.SIGHUP)
 }
 
 // command adds to Delve's command what the flags say. A file in the folder tmp tells it where the

@@ -10,7 +10,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -75,8 +74,7 @@ func (f *dlvFlags) runDlvLive(c *call) error {
 	if err != nil {
 		return notBuilt(err)
 	}
-	c.deaf() // ^C is Delve's
-	ctx, stop := signal.NotifyContext(c.ctx, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := c.leaveInterrupts()
 	defer stop()
 	tmp, err := qemu.PlainFolder()
 	if err != nil {

@@ -13,11 +13,9 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/zeroframe/zeroframe/tools/machine/replay"
@@ -52,8 +50,7 @@ func (f *dlvFlags) runDlvRecording(c *call) error {
 	if err := os.Chmod(r.elf, 0o700); err != nil { // Delve debugs nothing that cannot be run
 		return err
 	}
-	c.deaf() // ^C is Delve's
-	ctx, stop := signal.NotifyContext(c.ctx, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := c.leaveInterrupts()
 	defer stop()
 	o, err := rewindOptions(ctx, r)
 	if err != nil {

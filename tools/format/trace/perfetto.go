@@ -67,7 +67,7 @@ func (l *Timeline) rows(rows []row, start uint64) []row {
 				return
 			}
 			if running >= 0 {
-				rows[running].Dur = span(ts - rows[running].TS)
+				rows[running].Dur = new(ts - rows[running].TS)
 			}
 			if running, runs = -1, what; what != "" {
 				running = len(rows)
@@ -89,7 +89,7 @@ func (l *Timeline) rows(rows []row, start uint64) []row {
 			}
 			key := [2]uint64{uint64(e.Thread), uint64(e.Number)}
 			if k, ok := open[key]; ok && e.Kind == tracer.EventReturn {
-				rows[k].Phase, rows[k].Scope, rows[k].Dur = "X", "", span(ts-rows[k].TS)
+				rows[k].Phase, rows[k].Scope, rows[k].Dur = "X", "", new(ts-rows[k].TS)
 				rows[k].Args["result"] = int64(e.A)
 				delete(open, key)
 				continue
@@ -117,7 +117,7 @@ func (l *Timeline) rows(rows []row, start uint64) []row {
 		}
 		run("", died)
 		for _, k := range open { // it did not come back
-			rows[k].Phase, rows[k].Scope, rows[k].Dur = "X", "", span(died-rows[k].TS)
+			rows[k].Phase, rows[k].Scope, rows[k].Dur = "X", "", new(died-rows[k].TS)
 		}
 	}
 	if len(l.CPUs) > 0 {
@@ -126,6 +126,3 @@ func (l *Timeline) rows(rows []row, start uint64) []row {
 	}
 	return rows
 }
-
-// span is the duration of a row, in microseconds.
-func span(us float64) *float64 { return &us }

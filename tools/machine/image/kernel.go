@@ -52,6 +52,20 @@ type kernelPackage struct {
 	Deps    []string
 }
 
+// needed returns the packages that are missing and what they import.
+func (o *BuildOptions) needed(pkgs []kernelPackage) map[string]bool {
+	needed := make(map[string]bool)
+	for _, p := range pkgs {
+		if slices.Contains(o.missing, p.ImportPath) {
+			needed[p.ImportPath] = true
+			for _, name := range p.Deps {
+				needed[name] = true
+			}
+		}
+	}
+	return needed
+}
+
 // addKernel compiles the kernel and describes it in the folder dir for runTool.
 func (o *BuildOptions) addKernel(ctx context.Context, dir string) (*kernel, error) {
 	if !toolReady {
@@ -71,15 +85,7 @@ func (o *BuildOptions) addKernel(ctx context.Context, dir string) (*kernel, erro
 	if err != nil {
 		return nil, err
 	}
-	needed := make(map[string]bool)
-	for _, p := range pkgs {
-		if slices.Contains(o.missing, p.ImportPath) {
-			needed[p.ImportPath] = true
-			for _, name := range p.Deps {
-				needed[name] = true
-			}
-		}
-	}
+	needed := o.needed(pkgs)
 	h := sha256.New()
 	var cfg strings.Builder
 	for _, p := range pkgs {
@@ -233,9 +239,9 @@ func (o *BuildOptions) toolchain(ctx context.Context) (string, error) {
 	return o.goEnv(ctx, "GOROOT")
 }
 
-// goEnv returns what the go command says of a variable.
-func (o *BuildOptions) goEnv(ctx context.Context, name string) (string, error) {
-	cmd := o.goCommand(ctx, "0", "env", name)
+// goEnv returns what the go command says of variables, a line each.
+func (o *BuildOptions) goEnv(ctx context.Context, names ...string) (string, error) {
+	cmd := o.goCommand(ctx, "0", append([]string{"env"}, names...)...)
 	var out, msg bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &msg
 	if err := cmd.Run(); err != nil {

@@ -33,13 +33,11 @@ func SourceFolders(ctx context.Context, o BuildOptions) (dirs []string, err erro
 		return nil, err
 	}
 	defer end()
-	cmd := o.goCommand(ctx, "0", "env", "GOROOT", "GOMODCACHE", "GOWORK")
-	var out, msg bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &msg
-	if err := cmd.Run(); err != nil {
-		return nil, o.goError(ctx, err, fmt.Errorf("%w%s", ErrGoEnv, goSaid(msg.Bytes(), err)))
+	paths, err := o.goEnv(ctx, "GOROOT", "GOMODCACHE", "GOWORK")
+	if err != nil {
+		return nil, err
 	}
-	for i, path := range strings.Split(strings.TrimRight(out.String(), "\r\n"), "\n") {
+	for i, path := range strings.Split(paths, "\n") {
 		path = strings.TrimSpace(path)
 		if i == 2 && path != "" && path != "off" {
 			path = filepath.Dir(path)

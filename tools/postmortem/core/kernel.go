@@ -277,6 +277,18 @@ func (k *kernelState) fpuAt(th *thread, at uint64) {
 	}
 }
 
+// eachTrap follows the chain of frame records from fp up, and calls f for those of traps until it
+// returns false.
+func (k *kernelState) eachTrap(fp uint64, f func(fp uint64) bool) {
+	for n := 0; fp != 0 && fp%8 == 0 && n < mostRecords*mostRecords; n++ {
+		next, ra := k.word(fp, 8), k.word(fp+8, 8)
+		if k.err != nil || ra == uint64(tracer.TrapMark) && !f(fp) {
+			return
+		}
+		fp = next
+	}
+}
+
 // fpuOfDeath finds the trap by which a CPU died: the panic path runs behind it, on the CPU with
 // these registers.
 func (k *kernelState) fpuOfDeath(th *thread, now memory.CPU) {
@@ -285,20 +297,14 @@ func (k *kernelState) fpuOfDeath(th *thread, now memory.CPU) {
 	}
 	k.try(func() {
 		fpAt, _ := k.at(0, frameType, "FP")
-		for fp, n := now["rbp"], 0; fp != 0 && fp%8 == 0 && n < mostRecords*mostRecords; n++ {
-			next, ra := k.word(fp, 8), k.word(fp+8, 8)
-			if k.err != nil {
-				return
+		k.eachTrap(now["rbp"], func(fp uint64) bool {
+			t := k.ofTrap(fp - fpAt)
+			if t.regs["rip"] != th.regs["rip"] || t.regs["rsp"] != th.regs["rsp"] {
+				return true
 			}
-			if ra == uint64(tracer.TrapMark) {
-				if t := k.ofTrap(fp - fpAt); t.regs["rip"] == th.regs["rip"] &&
-					t.regs["rsp"] == th.regs["rsp"] {
-					th.fpu = t.fpu
-					return
-				}
-			}
-			fp = next
-		}
+			th.fpu = t.fpu
+			return false
+		})
 	})
 }
 
@@ -309,17 +315,13 @@ func (k *kernelState) interrupted(tid int, th thread, record, kernelFS uint64) {
 	frame := uint64(0)
 	k.try(func() {
 		fpAt, _ := k.at(0, frameType, "FP")
-		for fp, n := th.regs["rbp"], 0; fp != 0 && fp%8 == 0 && n < mostRecords*mostRecords; n++ {
-			next, ra := k.word(fp, 8), k.word(fp+8, 8)
-			if k.err != nil {
-				return
+		k.eachTrap(th.regs["rbp"], func(fp uint64) bool {
+			if k.get(fp-fpAt, frameType, "TLS") == kernelFS {
+				return true
 			}
-			if ra == uint64(tracer.TrapMark) && k.get(fp-fpAt, frameType, "TLS") != kernelFS {
-				frame = fp - fpAt
-				return
-			}
-			fp = next
-		}
+			frame = fp - fpAt
+			return false
+		})
 	})
 	if frame == 0 {
 		if top := k.get(record, cpuType, "syscallTop"); top != 0 {
