@@ -90,12 +90,8 @@ func (d *Details) FromGoroutine(g *goinfo.G) bool {
 	d.Goroutine = g.ID
 	d.Context = tracer.ContextGoroutine
 	if pc == g.StartPC {
-		// It has never run: this is no return address.
-		d.Call = false
-		d.PC, d.sp, d.fp = pc, sp, fp
-		d.reg(arch.RegisterPC, pc)
-		d.reg(arch.RegisterSP, sp)
-		d.reg(arch.RegisterFP, fp)
+		d.callerAt(pc, sp, fp)
+		d.Call = false // it has never run: this is no return address
 		return true
 	}
 	d.callerAt(pc, sp, fp)

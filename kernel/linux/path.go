@@ -51,6 +51,11 @@ func name(i int, dirfd, addr uintptr) (dir vfs.ID, path []byte, errno int64) {
 	return dir, path, errno
 }
 
+// name is name for the folder and the path that are arguments k and k+1 of a call.
+func (c *call) name(i, k int) (dir vfs.ID, path []byte, errno int64) {
+	return name(i, c.fd(k), c.pointer(k+1))
+}
+
 // nameOrNone is name for a path that may be empty.
 func nameOrNone(i int, dirfd, addr uintptr) (dir vfs.ID, path []byte, errno int64) {
 	path, errno = inString(i, addr)
@@ -204,7 +209,7 @@ func sysOpenat2(c *call) int64 {
 }
 
 func sysMkdirat(c *call) int64 {
-	dir, path, errno := name(0, c.fd(0), c.pointer(1))
+	dir, path, errno := c.name(0, 0)
 	if errno != 0 {
 		return errno
 	}
@@ -213,7 +218,7 @@ func sysMkdirat(c *call) int64 {
 }
 
 func sysMknodat(c *call) int64 {
-	dir, path, errno := name(0, c.fd(0), c.pointer(1))
+	dir, path, errno := c.name(0, 0)
 	if errno != 0 {
 		return errno
 	}
@@ -226,7 +231,7 @@ func sysUnlinkat(c *call) int64 {
 	if flags&^atRemoveDir != 0 {
 		return -eINVAL
 	}
-	dir, path, errno := name(0, c.fd(0), c.pointer(1))
+	dir, path, errno := c.name(0, 0)
 	if errno != 0 {
 		return errno
 	}
@@ -237,11 +242,11 @@ func sysUnlinkat(c *call) int64 {
 }
 
 func sysRenameat2(c *call) int64 {
-	oldDir, oldPath, errno := name(0, c.fd(0), c.pointer(1))
+	oldDir, oldPath, errno := c.name(0, 0)
 	if errno != 0 {
 		return errno
 	}
-	newDir, newPath, errno := name(1, c.fd(2), c.pointer(3))
+	newDir, newPath, errno := c.name(1, 2)
 	if errno != 0 {
 		return errno
 	}
@@ -260,7 +265,7 @@ func sysLinkat(c *call) int64 {
 	if errno != 0 {
 		return errno
 	}
-	newDir, newPath, errno := name(1, c.fd(2), c.pointer(3))
+	newDir, newPath, errno := c.name(1, 2)
 	if errno != 0 {
 		return errno
 	}
@@ -275,7 +280,7 @@ func sysSymlinkat(c *call) int64 {
 	if errno != 0 {
 		return errno
 	}
-	dir, path, errno := name(0, c.fd(1), c.pointer(2))
+	dir, path, errno := c.name(0, 1)
 	if errno != 0 {
 		return errno
 	}

@@ -201,12 +201,13 @@ var fdDir, taskDir, cwdLink vfs.ID
 
 // BeginProc marks the existing directories /proc and /sys as made up. Early context.
 func BeginProc() {
-	const proc, sys = "/proc", "/sys"
-	if id, e := vfs.Walk(vfs.Root, ascii.Bytes(proc), false); e == 0 && vfs.ShareOf(id) == 0 {
-		vfs.Begin(id, vfs.Proc, madeRoot)
-	}
-	if id, e := vfs.Walk(vfs.Root, ascii.Bytes(sys), false); e == 0 && vfs.ShareOf(id) == 0 {
-		vfs.Begin(id, vfs.Sys, madeRoot)
+	beginMade("/proc", vfs.Proc)
+	beginMade("/sys", vfs.Sys)
+}
+
+func beginMade(path string, system uint8) {
+	if id, e := vfs.Walk(vfs.Root, ascii.Bytes(path), false); e == 0 && vfs.ShareOf(id) == 0 {
+		vfs.Begin(id, system, madeRoot)
 	}
 }
 

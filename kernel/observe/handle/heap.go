@@ -1,7 +1,6 @@
 package handle
 
 import (
-	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/goinfo"
 	"github.com/zeroframe/zeroframe/kernel/observe/eventstream"
 )
@@ -50,11 +49,7 @@ func sendHeap() {
 	for i := range len(heapMagic) {
 		w.Byte(heapMagic[i])
 	}
-	w.Uvarint(uint64(buildIDLen))
-	w.Bytes(buildID[:buildIDLen])
-	now := clock.Now()
-	w.Uvarint(now)
-	w.Uvarint(uint64(clock.Wall()) - now)
+	writeOrigin(w)
 	w.Uvarint(rate)
 	b, ok := goinfo.NextBucket(nil)
 	for n := 0; n < maxHeapStacks && ok; n++ {

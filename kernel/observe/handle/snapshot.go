@@ -72,16 +72,21 @@ func Send(reason string) {
 	sending = false
 }
 
-func write(w *stream.Writer, reason string) {
-	for i := range len(magic) {
-		w.Byte(magic[i])
-	}
-	w.String(reason)
+// writeOrigin writes of what build it is, the time since the boot, and when that was.
+func writeOrigin(w *stream.Writer) {
 	w.Uvarint(uint64(buildIDLen))
 	w.Bytes(buildID[:buildIDLen])
 	now := clock.Now()
 	w.Uvarint(now)
 	w.Uvarint(uint64(clock.Wall()) - now)
+}
+
+func write(w *stream.Writer, reason string) {
+	for i := range len(magic) {
+		w.Byte(magic[i])
+	}
+	w.String(reason)
+	writeOrigin(w)
 	w.Uvarint(events)
 	w.Uvarint(ringSize)
 	w.Uvarint(uint64(fresh))

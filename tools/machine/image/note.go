@@ -67,15 +67,19 @@ func eachNote(b []byte, f func(note)) {
 // notes calls f for every note of the file: those that are loaded through
 // PT_NOTE first, then those that only the section table knows.
 func (l *layout) notes(file []byte, f func(note)) {
-	size := uint64(len(file))
+	at := func(off, size uint64) {
+		if have := uint64(len(file)); off <= have && size <= have-off {
+			eachNote(file[off:off+size], f)
+		}
+	}
 	for _, p := range l.progs {
-		if elf.ProgType(p.Type) == elf.PT_NOTE && p.Off <= size && p.Filesz <= size-p.Off {
-			eachNote(file[p.Off:p.Off+p.Filesz], f)
+		if elf.ProgType(p.Type) == elf.PT_NOTE {
+			at(p.Off, p.Filesz)
 		}
 	}
 	for _, s := range l.sects {
-		if elf.SectionType(s.Type) == elf.SHT_NOTE && s.Off <= size && s.Size <= size-s.Off {
-			eachNote(file[s.Off:s.Off+s.Size], f)
+		if elf.SectionType(s.Type) == elf.SHT_NOTE {
+			at(s.Off, s.Size)
 		}
 	}
 }
