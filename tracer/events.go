@@ -46,8 +46,8 @@ var eventNames = [...]string{"", "call", "return", "fault", "interrupt", "switch
 
 // eventFields are the names of Number, A and B by kind; "" is none.
 var eventFields = [...][3]string{
-	{}, {"n", "a", "result"}, {"n", "result", ""}, {"vector", "pc", "addr"}, {"vector", "pc", ""}, {"to", "pc", ""}, {}, {"to", "", ""},
-	{"gate", "pc", "waited"}, {"vector", "to", ""},
+	{}, {"n", "a", "result"}, {"n", "result", ""}, {"vector", "pc", "addr"}, {"vector", "pc", ""},
+	{"to", "pc", ""}, {}, {"to", "", ""}, {"gate", "pc", "waited"}, {"vector", "to", ""},
 }
 
 // String is the kind's word on the wire, "?" for one that is none.

@@ -14,7 +14,8 @@ var branchRoom [arch.FakeBranchMSRs]arch.FakeMSR
 // kind nil-write, and back.
 func fakeBranches() {
 	fakeBranch[0] = arch.Branch{From: arch.EntryOf(lab), To: arch.EntryOf(nilWriteA), Cycles: 12}
-	fakeBranch[1] = arch.Branch{From: arch.EntryOf(nilWriteA), To: arch.EntryOf(nilWriteB), Missed: true}
+	fakeBranch[1] = arch.Branch{From: arch.EntryOf(nilWriteA), To: arch.EntryOf(nilWriteB),
+		Missed: true}
 	fakeBranch[2] = arch.Branch{From: arch.EntryOf(nilWriteB), To: arch.EntryOf(lab)}
 	arch.FakeBranches(&branchRoom, fakeBranch[:])
 	arch.StartBranches()

@@ -309,7 +309,8 @@ func sysEpollCtl(c *call) int64 {
 	default:
 		return -eINVAL
 	}
-	found.fd, found.events, found.data, found.fresh = int16(c.fd(2)), events|epollErr|epollHup, data, true
+	found.fd, found.data, found.fresh = int16(c.fd(2)), data, true
+	found.events = events | epollErr | epollHup
 	e.queue(found)
 	if found.report() != 0 {
 		wakeEpoll(int(ep.obj))

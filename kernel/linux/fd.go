@@ -63,13 +63,16 @@ const frameFiles = pageSize / int(unsafe.Sizeof(file{}))
 
 // fileAt returns file i, which is below highFile.
 func fileAt(i int) *file {
-	return (*file)(arch.Pointer(fileFrames[i/frameFiles] + uintptr(i%frameFiles)*unsafe.Sizeof(file{})))
+	at := uintptr(i%frameFiles) * unsafe.Sizeof(file{})
+	return (*file)(arch.Pointer(fileFrames[i/frameFiles] + at))
 }
 
 // openStd opens the terminal as descriptors 0, 1 and 2. Reading does not block, so the Go runtime
 // waits for input without a thread. 2 is a file of its own, so that its output can be told apart.
 func openStd() {
-	for fd, how := range [3]file{{flags: oRdwr | oNonblock}, {flags: oRdwr}, {flags: oRdwr, obj: standardError}} {
+	for fd, how := range [3]file{
+		{flags: oRdwr | oNonblock}, {flags: oRdwr}, {flags: oRdwr, obj: standardError},
+	} {
 		f := newFile()
 		f.kind, f.flags, f.obj, f.refs = terminal, how.flags, how.obj, 1
 		fds[fd] = int16(fd + 1)

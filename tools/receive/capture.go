@@ -117,7 +117,8 @@ func open(r io.Reader) (s *packetSource, err error) {
 }
 
 // next returns the next packet.
-func (s *packetSource) next() (data []byte, info gopacket.CaptureInfo, link layers.LinkType, err error) {
+func (s *packetSource) next() (
+	data []byte, info gopacket.CaptureInfo, link layers.LinkType, err error) {
 	defer noPanic(&err)
 	if s.old != nil {
 		data, info, err = s.old.ReadPacketData()

@@ -100,7 +100,8 @@ func (f *dlvFlags) runDlvLive(c *call) error {
 	ended := make(chan int, 1)
 	cmd, env, err := asDebugserver(ctx, tmp, elf, replay.Options{
 		Launch: f.live.launcher(target, info, tmp, ended), Ended: func() int { return <-ended },
-		Image: elf, Start: first, Live: true, Trap: trap, Zeros: running.Untouched, Threads: running.Threads,
+		Image: elf, Start: first, Live: true, Trap: trap,
+		Zeros: running.Untouched, Threads: running.Threads,
 		Log: func(s string) { c.say("%s", printable(s)) },
 	}, served, func(args []string) { f.live.arguments = args })
 	if err != nil {

@@ -283,7 +283,8 @@ func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, t
 	f.qemu.Paused = true
 	f.qemu.Stdin, f.qemu.Stdout = con, noticing{sent, con.listens}
 	if s, ok := sent.(liveScreen); ok && f.qemu.Port {
-		f.qemu.PortOutput, f.qemu.PortErrors = noticing{s.program, con.listens}, noticing{s.errors, con.listens}
+		f.qemu.PortOutput = noticing{s.program, con.listens}
+		f.qemu.PortErrors = noticing{s.errors, con.listens}
 	}
 	vm, err = qemu.Start(ctx, f.qemu)
 	if errors.Is(err, qemu.ErrPort) {

@@ -54,7 +54,8 @@ func withStep(msg string, err error) string {
 // ofTemporary reports whether an error is of a file that zf itself has named.
 func ofTemporary(err error) bool {
 	p, dir := new(fs.PathError), os.TempDir()
-	return errors.As(err, &p) && (p.Path == dir || strings.HasPrefix(p.Path, filepath.Join(dir, "zf-")))
+	return errors.As(err, &p) &&
+		(p.Path == dir || strings.HasPrefix(p.Path, filepath.Join(dir, "zf-")))
 }
 
 // meant returns " (did you mean X?)" for what of known is nearly the word, or "".

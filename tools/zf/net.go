@@ -50,7 +50,8 @@ func (m *machine) hasSockets() bool {
 // whose functions are not known may have it.
 func (m *machine) sayUnlinked(sym *symbol.File) {
 	const start = image.KernelPackage + image.InetPackage + ".start"
-	if _, _, ok := sym.Symbol(start); len(m.forwards) > 0 && !ok && len(sym.Named("runtime.main")) > 0 {
+	_, _, linked := sym.Symbol(start)
+	if len(m.forwards) > 0 && !linked && len(sym.Named("runtime.main")) > 0 {
 		m.say("note: nothing answers at the ports of -p: the program does not use package net, or its image " +
 			"was built without `zf build -net`")
 	}

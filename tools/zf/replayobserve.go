@@ -184,7 +184,8 @@ func hidden(sym *symbol.File, image *inspect.Image, pc uint64, name string, anyw
 		known[calls[0].Function] = true
 	}
 	calls := sym.Lookup(pc, false)
-	if anywhere && len(calls) > 0 && slices.Contains(image.Variables(calls[len(calls)-1].Function), name) {
+	if anywhere && len(calls) > 0 &&
+		slices.Contains(image.Variables(calls[len(calls)-1].Function), name) {
 		return fmt.Sprintf(
 			"%s has it at other lines, or the compiler has left it out: then record a build with -gcflags='all=-N -l'",
 			printable(calls[len(calls)-1].Function))

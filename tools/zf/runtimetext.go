@@ -50,7 +50,8 @@ func (r *runtimeText) Write(p []byte) (int, error) {
 	defer r.mu.Unlock()
 	text := append(r.held, p...)
 	r.held = nil
-	if r.sure && bytes.Contains(text[len(text)-min(len(text), len(p)+len(goroutineHead)):], []byte(goroutineHead)) {
+	fresh := text[len(text)-min(len(text), len(p)+len(goroutineHead)):]
+	if r.sure && bytes.Contains(fresh, []byte(goroutineHead)) {
 		r.timer.Reset(heldTraceback) // it is one indeed
 	}
 	if !r.sure {

@@ -84,7 +84,8 @@ func (o *BuildOptions) withParts(dir string) (replace map[string]string, err err
 		return replace, nil // a kernel without that file has no parts
 	}
 	for _, p := range Parts() {
-		if slices.Contains(o.Parts, p) || p == "network" && (o.Net || o.inet) || p == "observe" && o.HeapProfile {
+		if slices.Contains(o.Parts, p) || p == "network" && (o.Net || o.inet) ||
+			p == "observe" && o.HeapProfile {
 			continue
 		}
 		constant := "\t" + strings.ToUpper(p[:1]) + p[1:]

@@ -69,8 +69,8 @@ func Serve(outer context.Context, conn net.Conn, o Options) error {
 	defer cancel()
 	defer context.AfterFunc(outer, func() { conn.Close() })() // the reader waits for the debugger
 	s := &Server{o: o, conn: conn, acks: true, cancel: cancel}
-	s.travel = travel{ctx: ctx, launch: o.Launch, start: o.Start, last: o.Last, live: o.Live, trap: o.Trap,
-		stops: map[string]bool{}}
+	s.travel = travel{ctx: ctx, launch: o.Launch, start: o.Start, last: o.Last, live: o.Live,
+		trap: o.Trap, stops: map[string]bool{}}
 	defer s.travel.end()
 	if err := s.reset(); err != nil {
 		return err

@@ -116,7 +116,8 @@ func (g *Graph) find() {
 			g.Findings = append(g.Findings, g.ring(ring, next))
 		case any && x.Wait.Kind != NilChan:
 		case !any && x.timed() && !g.wanted(x, stuck, next):
-		case !any && (x.idle || x.clears || x.Wait.Kind == Nothing || g.outside(x)) && !g.wanted(x, stuck, next):
+		case !any && (x.idle || x.clears || x.Wait.Kind == Nothing || g.outside(x)) &&
+			!g.wanted(x, stuck, next):
 			later = append(later, g.single(x, stuck, next, any))
 		default:
 			g.Findings = append(g.Findings, g.single(x, stuck, next, any))
@@ -133,7 +134,8 @@ func (g *Graph) outside(x *Goroutine) bool {
 
 // timed reports whether a goroutine waits for a timer, and perhaps for something else.
 func (x *Goroutine) timed() bool {
-	return x.Wait != nil && slices.ContainsFunc(x.Wait.Objects, func(o *Object) bool { return o.timer })
+	return x.Wait != nil &&
+		slices.ContainsFunc(x.Wait.Objects, func(o *Object) bool { return o.timer })
 }
 
 func (g *Graph) wanted(x *Goroutine, stuck []*Goroutine, next map[*Goroutine][]edge) bool {

@@ -81,7 +81,8 @@ func (n *namer) closure(r region) {
 		return
 	}
 	if method, ok := strings.CutSuffix(f.Name, "-fm"); ok {
-		name := strings.NewReplacer("(*", "", ")", "").Replace(method[:strings.LastIndexByte(method, '.')])
+		receiver := method[:strings.LastIndexByte(method, '.')]
+		name := strings.NewReplacer("(*", "", ")", "").Replace(receiver)
 		t, err := n.p.t.BinInfo().FindType(name)
 		at := n.p.word(r.addr) + 8
 		if strings.Contains(method, "(*") {

@@ -45,7 +45,7 @@ func (o *Owners) Blame(n int, at func(frame int) []Call, kernel bool) (b Blame) 
 		}
 	}
 	each(func(c *Call, _ Place) { o.Learn(c) })
-	var last, innermost Owner // the best since the latest panic; of the first that is not the runtime's
+	var last, innermost Owner // the best since the latest panic; of the first not the runtime's
 	var first Place           // the call of innermost
 	each(func(c *Call, p Place) {
 		if c.Function == "runtime.gopanic" {
