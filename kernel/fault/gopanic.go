@@ -20,7 +20,8 @@ import (
 // left on the stack, whose layout depends on the Go version. The layouts are those of Go 1.26 and
 // 1.27, each with its source; where Go 1.25 differs, the comment says so.
 
-// goPanic checks whether the fault d is such a panic, and if so rewrites d.
+// goPanic checks whether the fault d is such a panic, and if so rewrites d. The names of those that
+// are not listed tell what happened (panicdottypeE, panicnildottype, panicunsafeslicelen, ...).
 func (d *Details) goPanic() bool {
 	if !d.poisoned() {
 		return false
@@ -72,8 +73,6 @@ func (d *Details) goPanic() bool {
 	case ascii.Same(name, "runtime.panicshift"):
 		r.Str("runtime error: negative shift amount")
 	case ascii.HasPrefix(name, "runtime.panic"):
-		// The names of the others tell what happened (panicdottypeE, panicnildottype,
-		// panicunsafeslicelen, ...).
 		r.Str("runtime error: ")
 		r.bytes(name)
 	default:

@@ -241,30 +241,9 @@ func Changed(c *Change, from uintptr, n int) ID {
 	case MakeLink:
 		c.made(S_IFLNK | 0o777)
 	case HardLink:
-		if find(c.Dir, c.Name()) == 0 {
-			if e := newEntry(c.Dir, c.Name(), c.Node); e != 0 {
-				add(e)
-				at(c.Node).nlink++
-				tell(c.Node, IN_ATTRIB, 0, nil)
-				tell(c.Dir, IN_CREATE, 0, c.Name())
-			} else {
-				at(c.Dir).lacks |= LacksData
-			}
-		}
+		c.addLink()
 	case Remove:
-		if e := find(c.Dir, c.Name()); e != 0 {
-			id := entryAt(e).node
-			kind := isDir(id)
-			Retain(id)
-			remove(e)
-			if kind == 0 {
-				tell(id, IN_ATTRIB, 0, nil)
-			}
-			unname(id, c.now)
-			renew(id)
-			Release(id)
-			tell(c.Dir, IN_DELETE|kind, 0, c.Name())
-		}
+		c.removeName()
 	case Move:
 		c.moveName()
 	case SetAttributes:
@@ -284,6 +263,37 @@ func Changed(c *Change, from uintptr, n int) ID {
 		Notify(c.Node, IN_MODIFY)
 	}
 	return 0
+}
+
+// addLink adds a name of a file that has another one.
+func (c *Change) addLink() {
+	if find(c.Dir, c.Name()) == 0 {
+		if e := newEntry(c.Dir, c.Name(), c.Node); e != 0 {
+			add(e)
+			at(c.Node).nlink++
+			tell(c.Node, IN_ATTRIB, 0, nil)
+			tell(c.Dir, IN_CREATE, 0, c.Name())
+		} else {
+			at(c.Dir).lacks |= LacksData
+		}
+	}
+}
+
+// removeName takes a name out of its directory.
+func (c *Change) removeName() {
+	if e := find(c.Dir, c.Name()); e != 0 {
+		id := entryAt(e).node
+		kind := isDir(id)
+		Retain(id)
+		remove(e)
+		if kind == 0 {
+			tell(id, IN_ATTRIB, 0, nil)
+		}
+		unname(id, c.now)
+		renew(id)
+		Release(id)
+		tell(c.Dir, IN_DELETE|kind, 0, c.Name())
+	}
 }
 
 // made makes the node of a new name. Nothing is known of it, unless it is a new regular file. If

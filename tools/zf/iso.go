@@ -88,6 +88,11 @@ func runISO(c *call) error {
 	if err != nil {
 		return err
 	}
+	return sayISO(c, output, elf, firmware)
+}
+
+// sayISO says what was written, of what build.
+func sayISO(c *call, output, elf string, firmware []string) error {
 	fi, err := os.Stat(output)
 	if err != nil {
 		return err

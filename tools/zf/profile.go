@@ -88,11 +88,10 @@ func runProfile(c *call) error {
 		{folded, func(w io.Writer) error { return profile.Folded(w, p) }},
 		{svg, func(w io.Writer) error { return profile.SVG(w, p, title) }},
 	} {
-		if out.path == "" {
-			continue
-		}
-		if err := writeTo(out.path, c.stdout, out.write); err != nil {
-			return err
+		if out.path != "" {
+			if err := writeTo(out.path, c.stdout, out.write); err != nil {
+				return err
+			}
 		}
 	}
 	if top > 0 {
@@ -171,7 +170,9 @@ func (f *flight) armProfiles(m *machine, sym *symbol.File, s *streams) {
 	}
 	if f.heap.path != "" {
 		m.options = append(m.options, "memprofile=on")
-		f.heap.take(m, handle.HeapKind, func(data []byte) ([]byte, error) { return f.heap.heapProfile(sym, data) })
+		f.heap.take(m, handle.HeapKind, func(data []byte) ([]byte, error) {
+			return f.heap.heapProfile(sym, data)
+		})
 	}
 	if f.kept.path != "" {
 		if _, ok := lastOption(m.append, "record"); !ok {

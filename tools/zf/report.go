@@ -6,6 +6,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html/template"
 	"io"
@@ -105,10 +106,7 @@ func runReport(c *call) error {
 	if err != nil {
 		return err
 	}
-	err = pump(ctx, page, input.Text(in, nil), nil)
-	if cerr := page.Close(); err == nil {
-		err = cerr
-	}
+	err = cmp.Or(pump(ctx, page, input.Text(in, nil), nil), page.Close())
 	if err == nil {
 		err = f.addRecords(page)
 	}

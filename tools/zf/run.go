@@ -98,14 +98,7 @@ func runRun(c *call) error {
 	if err != nil {
 		return notBuilt(err)
 	}
-	for _, path := range []string{elf, f.target} {
-		for _, o := range []struct{ flag, path string }{{"-json", f.json}, {"-log", f.logFile}} {
-			if o.path != "" && o.path != "-" && samePath(o.path, path) {
-				return fmt.Errorf("%s %s would overwrite %[2]s", o.flag, o.path)
-			}
-		}
-	}
-	if err := f.records.wrong(); err != nil {
+	if err := cmp.Or(f.overwrites(elf), f.records.wrong()); err != nil {
 		return err
 	}
 	tmp, err := c.folder()
@@ -141,6 +134,18 @@ func runRun(c *call) error {
 	}
 	f.flight.arm(&f.machine, sym, &c.streams)
 	return status(f.flight.end(&c.streams, f.boot(ctx, sym)))
+}
+
+// overwrites returns an error if a file to be written is what is booted.
+func (f *runFlags) overwrites(elf string) error {
+	for _, path := range []string{elf, f.target} {
+		for _, o := range []struct{ flag, path string }{{"-json", f.json}, {"-log", f.logFile}} {
+			if o.path != "" && o.path != "-" && samePath(o.path, path) {
+				return fmt.Errorf("%s %s would overwrite %[2]s", o.flag, o.path)
+			}
+		}
+	}
+	return nil
 }
 
 // load gives the machine its image and its files, packed into folder tmp.
@@ -215,6 +220,11 @@ func (f *runFlags) parse(c *call) error {
 	if err := f.parseTarget(c); err != nil {
 		return err
 	}
+	return f.wrong()
+}
+
+// wrong returns what is wrong with the flags, if anything is.
+func (f *runFlags) wrong() error {
 	if err := cmp.Or(f.wrongAccel(), f.flight.wrong(), f.wrongRecord(),
 		whole.Try(f.core, f.logFile, f.json)); err != nil {
 		return err

@@ -118,14 +118,14 @@ type symbolizeFlags struct {
 	records             *records
 }
 
+// runSymbolize runs `zf symbolize`. A file that is not there is said first, and alone. Symbols take
+// longer to read, so the input is opened next: an error of it must not wait for them.
 func runSymbolize(c *call) error {
 	var f symbolizeFlags
 	if err := f.parse(c); err != nil {
 		return err
 	}
 	ctx := c.interruptible()
-	// A file that is not there is said first, and alone. Symbols take longer to read, so
-	// the input is opened next: an error of it must not wait for them.
 	if err := areThere(f.elfs); err != nil {
 		return err
 	}

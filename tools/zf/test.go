@@ -214,6 +214,13 @@ func (f *testFlags) settle() error {
 	if err := f.settleRecord(); err != nil {
 		return err
 	}
+	f.setPass()
+	return nil
+}
+
+// setPass sets the flags that the test binary gets.
+func (f *testFlags) setPass() {
+	g := &f.goTest
 	// paniconexit0 is what go test says, so that an os.Exit(0) in a test is noticed.
 	f.pass = []string{"-test.paniconexit0"}
 	if f.timeout = g.Duration("timeout", testTimeout); !g.Given("timeout") {
@@ -239,7 +246,6 @@ func (f *testFlags) settle() error {
 		}
 		f.pass = append(f.pass, a)
 	}
-	return nil
 }
 
 // wrongFor returns what is wrong with the flags for these packages, if anything is.

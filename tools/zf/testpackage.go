@@ -187,10 +187,7 @@ func (t *packageTest) run(ctx context.Context, m *machine, sym *symbol.File) int
 	fmt.Fprintln(shown, gotest.Line(t.pkg.ImportPath, passed, took, cached, output.Bytes()))
 	end(passed)
 	if !passed && gotest.TimedOut(output.Bytes()) {
-		t.hint.Do(func() {
-			t.said = fmt.Sprintf(
-				"zf test: -timeout %v has run out; a machine that is emulated is slower than this host: -timeout %v gives it ten times as long\n", t.timeout, 10*t.timeout)
-		})
+		t.hint.Do(t.sayTimeout)
 	}
 	if key != "" && passed && !cached {
 		if id, err := inputs.ID(*log, started); err == nil { // or it is run again
@@ -198,6 +195,12 @@ func (t *packageTest) run(ctx context.Context, m *machine, sym *symbol.File) int
 		}
 	}
 	return t.flight.end(&t.streams, code)
+}
+
+// sayTimeout says what to do about a -timeout that has run out.
+func (t *packageTest) sayTimeout() {
+	t.said = fmt.Sprintf(
+		"zf test: -timeout %v has run out; a machine that is emulated is slower than this host: -timeout %v gives it ten times as long\n", t.timeout, 10*t.timeout)
 }
 
 // keepsResult reports whether the result of a machine may be kept: as with go test not where a

@@ -98,9 +98,29 @@ func variables(path string) (map[string][]variable, error) {
 	return all, nil
 }
 
+// A partFinder finds a part of a variable by its name, or returns the error that it is given.
+type partFinder func(name string, err error) (variable, error)
+
+// theVariable returns the one that was found by a name, or the part of one.
+func theVariable(found []variable, name string, part partFinder) (variable, error) {
+	switch len(found) {
+	case 0:
+		v, err := part(name, fmt.Errorf("the image has no variable %s; "+
+			"`zf map` lists those it has, and a variable that nothing uses is not in it", name))
+		if errors.Is(err, errFollows) {
+			err = fmt.Errorf("%w, and where that leads is not known before the program runs; "+
+				"in the monitor (^]), watch takes an address", errFollows)
+		}
+		return v, err
+	case 1:
+		return found[0], nil
+	}
+	return variable{}, fmt.Errorf("the image has %d variables %s; give the address", len(found), name)
+}
+
 // watchOption returns the kernel's option for NAME[+N][:LENGTH][:w|rw], or ADDRESS instead of NAME.
 // What is no variable may be a part of one, which part finds.
-func watchOption(all map[string][]variable, place string, part func(string, error) (variable, error)) (string, error) {
+func watchOption(all map[string][]variable, place string, part partFinder) (string, error) {
 	name, length, mode := place, "", ""
 	if before, last, ok := cutLast(name, ":"); ok && (last == "w" || last == "rw") {
 		name, mode = before, ":"+last
@@ -127,22 +147,10 @@ func watchOption(all map[string][]variable, place string, part func(string, erro
 		}
 		name, found, offset = before, all[before], n
 	}
-	switch {
-	case len(found) == 0:
-		v, err := part(name, fmt.Errorf("the image has no variable %s; "+
-			"`zf map` lists those it has, and a variable that nothing uses is not in it", name))
-		if errors.Is(err, errFollows) {
-			err = fmt.Errorf("%w, and where that leads is not known before the program runs; "+
-				"in the monitor (^]), watch takes an address", errFollows)
-		}
-		if err != nil {
-			return "", err
-		}
-		found = []variable{v}
-	case len(found) > 1:
-		return "", fmt.Errorf("the image has %d variables %s; give the address", len(found), name)
+	v, err := theVariable(found, name, part)
+	if err != nil {
+		return "", err
 	}
-	v := found[0]
 	left := v.size - min(offset, v.size)
 	if left == 0 {
 		return "", fmt.Errorf("%s has %d bytes", name, v.size)

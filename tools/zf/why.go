@@ -109,7 +109,8 @@ func (c *call) followReplays(w *why.Why) (clean func()) {
 	return func() { line.set("") }
 }
 
-// answer writes the answer.
+// answer writes the answer. With an interrupt, who was the last to write by then is perhaps not the
+// last, and is not told.
 func (f *whyFlags) answer(ctx context.Context, w *why.Why, end *whyEnd, c *call) error {
 	var err error
 	var found any
@@ -135,7 +136,6 @@ func (f *whyFlags) answer(ctx context.Context, w *why.Why, end *whyEnd, c *call)
 		if end.instructions > 1 {
 			before = end.instructions - 1
 		}
-		// Who was the last by an interrupt is perhaps not the last.
 		if all, err = w.Writers(ctx, addr, size, before, f.all); len(all) > 0 && (err == nil || f.all) {
 			found = all
 			for i := range all {

@@ -155,20 +155,25 @@ func (h *Heap) Profile(names Resolver, file string) *profile.Profile {
 			stack = stack[1:]
 		}
 		for i, c := range []HeapCount{s.Settled, s.Since} {
-			if c == (HeapCount{}) {
-				continue
+			if c != (HeapCount{}) {
+				p.Sample = append(p.Sample, c.sample(s.Size, h.Rate, stack, i == 1 && collected))
 			}
-			ao, ab := scale(c.Allocs, c.Allocs*s.Size, h.Rate)
-			io, ib := scale(c.Allocs-c.Frees, (c.Allocs-c.Frees)*s.Size, h.Rate)
-			sample := &profile.Sample{Value: []int64{ao, ab, io, ib},
-				NumLabel: map[string][]int64{"bytes": {s.Size}}, Location: stack}
-			if i == 1 && collected {
-				sample.Label = map[string][]string{sinceKey: {sinceGC}}
-			}
-			p.Sample = append(p.Sample, sample)
 		}
 	}
 	return p
+}
+
+// sample returns the sample of objects of a size, with a label if they are those since a garbage
+// collection.
+func (c *HeapCount) sample(size, rate int64, stack []*profile.Location, since bool) *profile.Sample {
+	ao, ab := scale(c.Allocs, c.Allocs*size, rate)
+	io, ib := scale(c.Allocs-c.Frees, (c.Allocs-c.Frees)*size, rate)
+	s := &profile.Sample{Value: []int64{ao, ab, io, ib},
+		NumLabel: map[string][]int64{"bytes": {size}}, Location: stack}
+	if since {
+		s.Label = map[string][]string{sinceKey: {sinceGC}}
+	}
+	return s
 }
 
 // allocator reports whether a location is within the runtime alone. runtime/pprof leaves

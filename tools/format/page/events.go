@@ -106,15 +106,8 @@ func events(t *wire.Trace) *timeView {
 			}
 		}
 		r := &v.Rows[in]
-		where := ""
-		if len(e.Calls) > 0 {
-			c := &e.Calls[0]
-			if where = c.Function; c.File != "" {
-				where += fmt.Sprintf(" at %s:%d", path.Base(c.File), c.Line)
-			}
-		}
 		m := timeMark{X: decimal(at(e.Ago)), Top: r.Line - 6, Class: cmp.Or(eventClasses[e.Kind], "call"),
-			timeEvent: timeEvent{fmt.Sprintf("%d.%03d", e.Ago/1000, e.Ago%1000), e.What(), where, e.Thread}}
+			timeEvent: timeEvent{fmt.Sprintf("%d.%03d", e.Ago/1000, e.Ago%1000), e.What(), whereOf(e), e.Thread}}
 		// What takes a time is a bar: a wait for the lock before its event; a call that blocks until its
 		// thread has its result or makes the next call, as one that was to wait starts over.
 		switch {
@@ -123,15 +116,7 @@ func events(t *wire.Trace) *timeView {
 			m.X, m.Width = decimal(from), decimal(max(at(e.Ago)-from, .3))
 			m.Class += " long"
 		case e.Kind == tracer.EventCall && e.B == tracer.Unanswered:
-			until := uint64(0)
-			for j := i + 1; j < len(all); j++ {
-				if all[j].Thread == e.Thread && (all[j].Kind == tracer.EventReturn ||
-					all[j].Kind == tracer.EventCall) {
-					until = all[j].Ago
-					break
-				}
-			}
-			m.Width = decimal(max(at(until)-at(e.Ago), .3))
+			m.Width = decimal(max(at(answered(e.Thread, all[i+1:]))-at(e.Ago), .3))
 			m.Class += " long"
 		}
 		r.Marks = append(r.Marks, m)
@@ -141,6 +126,28 @@ func events(t *wire.Trace) *timeView {
 	v.Height = v.Foot + 4
 	v.From, v.Death = decimal(timeLeft), decimal(timeRight)
 	return v
+}
+
+// whereOf says where an event was.
+func whereOf(e *wire.Event) (where string) {
+	if len(e.Calls) > 0 {
+		c := &e.Calls[0]
+		if where = c.Function; c.File != "" {
+			where += fmt.Sprintf(" at %s:%d", path.Base(c.File), c.Line)
+		}
+	}
+	return where
+}
+
+// answered returns when a thread's call has ended, by the events after it; 0 if it has not.
+func answered(thread uint32, later []wire.Event) uint64 {
+	for i := range later {
+		if e := &later[i]; e.Thread == thread &&
+			(e.Kind == tracer.EventReturn || e.Kind == tracer.EventCall) {
+			return e.Ago
+		}
+	}
+	return 0
 }
 
 // rowName names a row: the last is all other threads'.

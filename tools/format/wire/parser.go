@@ -343,6 +343,15 @@ func (p *Parser) built(t Trace) *Trace {
 	return &t
 }
 
+// lastStage takes the trace of the last panic stage, which is one line.
+func (p *Parser) lastStage(l *Line, r Record) {
+	p.cut()
+	t := p.built(Trace{Kind: r.Kind, Reason: r.Text, Last: true, Frames: []Frame{r.Frame}})
+	l.Record, l.Trace, l.Frame = r, t, 0
+	p.h.Line(l)
+	p.h.Done(t)
+}
+
 // textLine takes a line of the text or markup form.
 func (p *Parser) textLine(l *Line, r Record) {
 	switch r.Op {
@@ -372,21 +381,14 @@ func (p *Parser) textLine(l *Line, r Record) {
 		if r.Bad {
 			break
 		}
-		// The last panic stage writes a trace of one line.
-		p.cut()
-		t := p.built(Trace{Kind: r.Kind, Reason: r.Text, Last: true, Frames: []Frame{r.Frame}})
-		l.Record, l.Trace, l.Frame = r, t, 0
-		p.h.Line(l)
-		p.h.Done(t)
+		p.lastStage(l, r)
 		return
 	case OpDone:
-		if p.t == nil {
+		if p.t == nil || r.Bad {
 			break
 		}
-		if !r.Bad {
-			p.finish(l, r)
-			return
-		}
+		p.finish(l, r)
+		return
 	case OpReason, OpCause, OpMem, OpFrame:
 		if p.t == nil && !r.Bad {
 			// The begin line was lost, or lies before the log's start.

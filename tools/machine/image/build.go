@@ -6,6 +6,7 @@ package image
 // that a failed or interrupted build leaves the old image, or none, but never half of one.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,7 +114,7 @@ type BuildOptions struct {
 	ldflags     string
 	dropSymbols bool                     // -ldflags=-s
 	dropDWARF   bool                     // -ldflags=-w
-	work        string                   // a folder for what the go command leaves if it is interrupted; "": none
+	work        string                   // for what the go command leaves if it is interrupted; "": none
 	own         []string                 // the kernel's packages, if the program imports it
 	profile     string                   // the file for PGO, absolute; "": none
 	covered     []string                 // packages that are covered, if coverage names some
@@ -149,15 +150,9 @@ type Built struct {
 // otherwise. [os.DevNull] discards the image; a name with a slash at its end is
 // that of a folder, which must be there.
 func Build(ctx context.Context, o BuildOptions) (*Built, error) {
-	if o.Loaders == 0 {
-		o.Loaders = AllLoaders
-	}
-	if o.EntrySymbol == "" {
-		o.EntrySymbol = EntrySymbol
-	}
-	if o.KernelPackage == "" {
-		o.KernelPackage = KernelPackage
-	}
+	o.Loaders = cmp.Or(o.Loaders, AllLoaders)
+	o.EntrySymbol = cmp.Or(o.EntrySymbol, EntrySymbol)
+	o.KernelPackage = cmp.Or(o.KernelPackage, KernelPackage)
 	end, err := o.begin()
 	if err != nil {
 		return nil, err
@@ -435,7 +430,8 @@ func DefaultOutput(importPath, arg string) string {
 	base := path.Base(importPath)
 	if importPath == "command-line-arguments" {
 		base = strings.TrimSuffix(filepath.Base(arg), ".go")
-	} else if v, ok := strings.CutPrefix(base, "v"); ok && v != "" && strings.Trim(v, "0123456789") == "" {
+	} else if v, ok := strings.CutPrefix(base, "v"); ok && v != "" &&
+		strings.Trim(v, "0123456789") == "" {
 		if dir := path.Dir(importPath); dir != "." {
 			base = path.Base(dir)
 		}

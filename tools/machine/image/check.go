@@ -43,6 +43,23 @@ var (
 	ErrBuildMode = errors.New("wrong build mode")
 )
 
+// needs notes what the build has to add to what the program imports: the kernel, and parts of it.
+func (o *BuildOptions) needs(pkgs []listed) {
+	o.missing = []string{o.KernelPackage}
+	isNet := func(p listed) bool { return p.ImportPath == "net" }
+	if o.inet = o.Inet && slices.ContainsFunc(pkgs, isNet); o.inet {
+		o.missing = append(o.missing, o.KernelPackage+InetPackage)
+	} else if o.Net {
+		o.missing = append(o.missing, o.KernelPackage+NetPackage)
+	}
+	if o.HeapProfile {
+		o.missing = append(o.missing, o.KernelPackage+HeapPackage)
+	}
+	if o.Zones || loadsZones(pkgs) {
+		o.missing = append(o.missing, zonePackage)
+	}
+}
+
 // check finds what is known to make a build fail, and returns the import path of
 // the package. It finds out what the build has to add to what that imports.
 func (o *BuildOptions) check(ctx context.Context) (importPath string, err error) {
@@ -73,18 +90,7 @@ func (o *BuildOptions) check(ctx context.Context) (importPath string, err error)
 			func(p listed) bool { return p.ImportPath == root.ImportPath+".test" }) {
 		return "", fmt.Errorf("%w: %s", ErrNoTests, o.Package)
 	}
-	o.missing = []string{o.KernelPackage}
-	if o.inet = o.Inet && slices.ContainsFunc(pkgs, func(p listed) bool { return p.ImportPath == "net" }); o.inet {
-		o.missing = append(o.missing, o.KernelPackage+InetPackage)
-	} else if o.Net {
-		o.missing = append(o.missing, o.KernelPackage+NetPackage)
-	}
-	if o.HeapProfile {
-		o.missing = append(o.missing, o.KernelPackage+HeapPackage)
-	}
-	if o.Zones || loadsZones(pkgs) {
-		o.missing = append(o.missing, zonePackage)
-	}
+	o.needs(pkgs)
 	o.dirs, o.modules = make(map[string]string), make(map[string]*listedModule)
 	for _, p := range pkgs {
 		name, variant, _ := strings.Cut(p.ImportPath, " ")

@@ -37,23 +37,10 @@ func pack(file []byte, drops func(name string) bool) ([]byte, error) {
 	if end > size || l.header.Shoff+uint64(len(l.sects))*sectSize > end {
 		return nil, fmt.Errorf("%w: the section headers are not in what is loaded", ErrLayout)
 	}
-	var order []int // of the sections to write anew
-	for i, s := range l.sects {
-		if elf.SectionType(s.Type) == elf.SHT_NULL || elf.SectionType(s.Type) == elf.SHT_NOBITS ||
-			elf.SectionFlag(s.Flags)&elf.SHF_ALLOC != 0 {
-			continue
-		}
-		if s.Off < end || s.Off > size || size-s.Off < s.Size {
-			return nil, fmt.Errorf("%w: section %d, which is not loaded, is not behind what is",
-				ErrLayout, i)
-		}
-		order = append(order, i)
+	order, err := l.unloaded(end, size)
+	if err != nil {
+		return nil, err
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(l.sects[a].Off,
-			l.sects[b].Off)
-	})
-
 	contents := make([][]byte, len(l.sects))
 	var wg sync.WaitGroup
 	for _, i := range order {
@@ -85,6 +72,26 @@ func pack(file []byte, drops func(name string) bool) ([]byte, error) {
 	clear(out[headers+uint64(len(l.sects))*sectSize:][:cut*sectSize])
 	writeStruct(out, 0, &l.header)
 	return out, nil
+}
+
+// unloaded returns the numbers of the sections that are not loaded, in their order in the file. They
+// have to be behind what is, which ends at end.
+func (l *layout) unloaded(end, size uint64) (order []int, err error) {
+	for i, s := range l.sects {
+		if elf.SectionType(s.Type) == elf.SHT_NULL || elf.SectionType(s.Type) == elf.SHT_NOBITS ||
+			elf.SectionFlag(s.Flags)&elf.SHF_ALLOC != 0 {
+			continue
+		}
+		if s.Off < end || s.Off > size || size-s.Off < s.Size {
+			return nil, fmt.Errorf("%w: section %d, which is not loaded, is not behind what is",
+				ErrLayout, i)
+		}
+		order = append(order, i)
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(l.sects[a].Off, l.sects[b].Off)
+	})
+	return order, nil
 }
 
 // drops says which sections the flags -s and -w of the linker leave out.

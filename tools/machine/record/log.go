@@ -142,6 +142,14 @@ func (l *logReader) array() error {
 	return err
 }
 
+// arrayAfter skips n bytes and reads an array.
+func (l *logReader) arrayAfter(n int) error {
+	if _, err := l.number(n); err != nil {
+		return err
+	}
+	return l.array()
+}
+
 // next returns the next event. The error is io.EOF or io.ErrUnexpectedEOF where the log ends.
 func (l *logReader) next() (e Event, err error) {
 	b, err := l.in.ReadByte()
@@ -174,24 +182,19 @@ func (l *logReader) next() (e Event, err error) {
 		}
 		e.Data = l.data
 	case k == KindFrame:
-		if _, err = l.number(5); err == nil { // which filter, flags
-			err = l.array()
-		}
+		err = l.arrayAfter(5) // which filter, flags
 		e.Data = l.data
 	case k == KindOutput:
-		var offset uint64
 		if _, err = l.number(4); err == nil { // what the write has returned
-			offset, err = l.number(4)
+			v, err = l.number(4)
 		}
-		e.Bytes = int(offset)
+		e.Bytes = int(v)
 	case k == kindReadAll:
 		err = l.array()
 	case k == kindReadError, k == kindAudioOut:
 		_, err = l.number(4)
 	case k == KindRandom:
-		if _, err = l.number(4); err == nil {
-			err = l.array()
-		}
+		err = l.arrayAfter(4)
 		if e.Data = l.data; err == nil && len(e.Data) > l.random {
 			err = fmt.Errorf("%w: at byte %d end %d random bytes", errLog, l.offset, len(e.Data))
 		}

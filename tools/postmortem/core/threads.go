@@ -89,11 +89,7 @@ func threadsOf(t *wire.Trace, sym Symbols) (threads []thread) {
 		}
 		record = 0
 		if f.Kind == tracer.RA {
-			if im := sym.Code(); im != nil {
-				if c, ok := im.CallBefore(f.Address); ok {
-					th.regs["rip"], th.call = c.At, true
-				}
-			}
+			th.backToCall(f.Address, sym)
 		}
 		threads = append(threads, th)
 	}
@@ -101,6 +97,15 @@ func threadsOf(t *wire.Trace, sym Symbols) (threads []thread) {
 		threads = append(threads, thread{regs: maps.Clone(t.Registers)})
 	}
 	return threads
+}
+
+// backToCall lets a thread stand at its call, if that is known, and not where it returns to.
+func (th *thread) backToCall(ra uint64, sym Symbols) {
+	if im := sym.Code(); im != nil {
+		if c, ok := im.CallBefore(ra); ok {
+			th.regs["rip"], th.call = c.At, true
+		}
+	}
 }
 
 // lost reports whether a frame's stack pointer is nowhere near the stack that its frame

@@ -105,11 +105,10 @@ func (g *graph) search() {
 	}
 }
 
-// dominate finds for each reachable node the nearest one that dominates it.
-func (g *graph) dominate() {
+// predecessors returns who points to node v, by numbers: preds from count[v] up to count[v+1].
+func (g *graph) predecessors() (count []uint64, preds []uint32) {
 	n := len(g.order)
-	// Who points to a node, by numbers.
-	count := make([]uint64, n+1)
+	count = make([]uint64, n+1)
 	for v := 1; v < n; v++ {
 		for _, w := range g.edges(g.order[v]) {
 			count[g.number[w]]++
@@ -119,7 +118,7 @@ func (g *graph) dominate() {
 	for v := range count {
 		sum, count[v] = sum+count[v], sum
 	}
-	preds := make([]uint32, sum)
+	preds = make([]uint32, sum)
 	fill := append([]uint64(nil), count...)
 	for v := 1; v < n; v++ {
 		for _, w := range g.edges(g.order[v]) {
@@ -128,6 +127,13 @@ func (g *graph) dominate() {
 			fill[k]++
 		}
 	}
+	return count, preds
+}
+
+// dominate finds for each reachable node the nearest one that dominates it.
+func (g *graph) dominate() {
+	n := len(g.order)
+	count, preds := g.predecessors()
 	semi, label, ancestor := make([]uint32, n), make([]uint32, n), make([]uint32, n)
 	for v := range semi {
 		semi[v], label[v] = uint32(v), uint32(v)

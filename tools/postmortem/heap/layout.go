@@ -65,14 +65,22 @@ func readLayout(path string, bias uint64) (*layout, error) {
 	slices.SortFunc(l.symbols, func(a, b symbolAt) int {
 		return cmp.Compare(a.addr, b.addr)
 	})
+	if err := l.readEntries(); err != nil {
+		return nil, fmt.Errorf("%s: its debug information: %w", path, err)
+	}
+	if len(l.types) == 0 {
+		return nil, fmt.Errorf("%s has no debug information of types; build without -ldflags=-w", path)
+	}
+	return l, nil
+}
+
+// readEntries notes where the entries of types, variables and functions are.
+func (l *layout) readEntries() error {
 	r := l.data.Reader()
 	for {
 		e, err := r.Next()
-		if err != nil {
-			return nil, fmt.Errorf("%s: its debug information: %w", path, err)
-		}
-		if e == nil {
-			break
+		if err != nil || e == nil {
+			return err
 		}
 		if e.Tag == dwarf.TagCompileUnit {
 			continue
@@ -100,10 +108,6 @@ func readLayout(path string, bias uint64) (*layout, error) {
 			r.SkipChildren()
 		}
 	}
-	if len(l.types) == 0 {
-		return nil, fmt.Errorf("%s has no debug information of types; build without -ldflags=-w", path)
-	}
-	return l, nil
 }
 
 // typeAt returns the type whose entry is at off.

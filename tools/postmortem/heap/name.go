@@ -27,10 +27,11 @@ const tinySize = 16
 func (h *Heap) typeOf(slot uint32) string {
 	s, n := h.spanOf(slot)
 	claims := h.said[slot]
-	if r, at := h.header(s, n); r != nil {
+	r, start := h.header(s, n)
+	if r != nil {
 		for _, c := range claims {
-			if c.known && c.off == at {
-				if h.fits(s, at+r.size) {
+			if c.known && c.off == start {
+				if h.fits(s, start+r.size) {
 					return typeName(c.t)
 				}
 				return "[]" + typeName(c.t)
@@ -40,7 +41,6 @@ func (h *Heap) typeOf(slot uint32) string {
 	var names []string
 	text, tiny, begins := false, false, ""
 	largest := uint64(0)
-	_, start := h.header(s, n)
 	for _, c := range claims {
 		name := c.name
 		if c.t != nil {
@@ -82,6 +82,12 @@ func (h *Heap) typeOf(slot uint32) string {
 	case text:
 		return "string data"
 	}
+	return s.nameless(begins)
+}
+
+// nameless is the name of an object whose type is not known; begins is that of its first bytes, if
+// it is.
+func (s *span) nameless(begins string) string {
 	what := "with pointers"
 	if s.noscan {
 		what = "without pointers"

@@ -23,7 +23,6 @@ const (
 	maxSpanBytes = 1 << 34
 	maxSlots     = 1 << 28
 	pageSize     = 8192
-	noSpan       = ^uint32(0)
 )
 
 // errTooLarge is returned for a heap beyond these limits. A program can have one on a small
@@ -84,7 +83,8 @@ func Open(p *inspect.Program, image string) (*Heap, error) {
 
 // open reads the heap from some memory. With fewer claims than maxClaims it does not ask who points
 // to whom.
-func open(p *inspect.Program, image string, mem proc.MemoryReader, claims int) (h *Heap, err error) {
+func open(p *inspect.Program, image string, mem proc.MemoryReader, claims int) (
+	h *Heap, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			h, err = nil, fmt.Errorf("the core is corrupt, or its Go version is not known to zf: %v", r)
@@ -196,19 +196,9 @@ func (h *Heap) readSpan(r *record, heapGen uint32) error {
 	if h.total > maxSpanBytes/pageSize || uint64(h.slots)+s.count > maxSlots {
 		return errTooLarge
 	}
-	s.alloc = make([]byte, (s.count+7)/8)
-	if err := h.read(s.alloc, bitsAt); err != nil {
+	n, err := h.readAllocated(&s, bitsAt, free)
+	if err != nil {
 		return err
-	}
-	for i := range min(free, s.count) {
-		s.alloc[i/8] |= 1 << (i % 8)
-	}
-	if s.count%8 != 0 {
-		s.alloc[len(s.alloc)-1] &= 1<<(s.count%8) - 1
-	}
-	n := uint64(0)
-	for _, b := range s.alloc {
-		n += uint64(bits.OnesCount8(b))
 	}
 	h.Objects += n
 	h.Bytes += n * s.elem
@@ -222,6 +212,25 @@ func (h *Heap) readSpan(r *record, heapGen uint32) error {
 	h.slots += uint32(s.count)
 	h.spans = append(h.spans, s)
 	return nil
+}
+
+// readAllocated reads which objects of a span are allocated, and returns how many: those in front of
+// free, and those that the bits say.
+func (h *Heap) readAllocated(s *span, bitsAt, free uint64) (n uint64, err error) {
+	s.alloc = make([]byte, (s.count+7)/8)
+	if err := h.read(s.alloc, bitsAt); err != nil {
+		return 0, err
+	}
+	for i := range min(free, s.count) {
+		s.alloc[i/8] |= 1 << (i % 8)
+	}
+	if s.count%8 != 0 {
+		s.alloc[len(s.alloc)-1] &= 1<<(s.count%8) - 1
+	}
+	for _, b := range s.alloc {
+		n += uint64(bits.OnesCount8(b))
+	}
+	return n, nil
 }
 
 // readStats adds what the runtime has counted: allocations less frees.
@@ -253,7 +262,8 @@ func (h *Heap) readStats() error {
 			if max(a, f)+8 > uint64(len(r.b)) {
 				break
 			}
-			h.RuntimeBytes += (binary.LittleEndian.Uint64(r.b[a:]) - binary.LittleEndian.Uint64(r.b[f:])) * size
+			live := binary.LittleEndian.Uint64(r.b[a:]) - binary.LittleEndian.Uint64(r.b[f:])
+			h.RuntimeBytes += live * size
 		}
 	}
 	return nil

@@ -31,9 +31,8 @@ type segments struct {
 	file  io.ReaderAt
 }
 
-// readCore reads the table of what a core of size bytes has, and checks that it is all there.
-// Delve would crash or make something up where this says an error.
-func readCore(r io.ReaderAt, size int64) (*segments, error) {
+// openCore reads the headers of a core file, and checks that it is one.
+func openCore(r io.ReaderAt) (*elf.File, error) {
 	var magic [len(elf.ELFMAG)]byte
 	if n, _ := r.ReadAt(magic[:], 0); n == len(magic) && string(magic[:]) == "\x28\xb5\x2f\xfd" {
 		return nil, errors.New("the core is compressed; decompress it with: zstd -d FILE")
@@ -55,6 +54,16 @@ func readCore(r io.ReaderAt, size int64) (*segments, error) {
 			f.Class, f.Data)
 	case len(f.Progs) > maxSegments:
 		return nil, fmt.Errorf("the core is corrupt: it has %d segments", len(f.Progs))
+	}
+	return f, nil
+}
+
+// readCore reads the table of what a core of size bytes has, and checks that it is all there.
+// Delve would crash or make something up where this says an error.
+func readCore(r io.ReaderAt, size int64) (*segments, error) {
+	f, err := openCore(r)
+	if err != nil {
+		return nil, err
 	}
 	s := &segments{file: r}
 	notes := false

@@ -160,6 +160,14 @@ func (d *Dump) open(size int64) error {
 		}
 	}
 	slices.SortStableFunc(d.segments, func(a, b segment) int { return cmp.Compare(a.off, b.off) })
+	if err := d.readNotes(notes); err != nil {
+		return err
+	}
+	return d.findBlocks(size)
+}
+
+// readNotes reads the CPUs' registers.
+func (d *Dump) readNotes(notes []segment) error {
 	for _, n := range notes {
 		if n.size > mostNotes || n.off < d.at || len(d.segments) > 0 && n.off+n.size > d.segments[0].off {
 			return fmt.Errorf("%w: its notes are damaged", ErrDump)
@@ -170,7 +178,7 @@ func (d *Dump) open(size int64) error {
 		}
 		d.cpus = append(d.cpus, cpusOf(b)...)
 	}
-	return d.findBlocks(size)
+	return nil
 }
 
 // findBlocks makes the blocks of the segments, which may overlap, as those of virtual addresses do.
@@ -241,6 +249,18 @@ func (d *Dump) copyDirect(s segment, first []byte,
 	return true, nil
 }
 
+// readAt reads what is at off: of what comes one after the other, that is the next.
+func (d *Dump) readAt(b []byte, off uint64) error {
+	if d.file == nil {
+		return d.read(b)
+	}
+	n, err := d.file.ReadAt(b, int64(off))
+	if n == len(b) {
+		return nil
+	}
+	return cut(err)
+}
+
 // Copy implements [Source]. It can be called once.
 func (d *Dump) Copy(put func(addr uint64, data []byte) error) error {
 	segments := d.segments
@@ -277,16 +297,7 @@ func (d *Dump) Copy(put func(addr uint64, data []byte) error) error {
 		whole := s
 		for s.size > 0 {
 			b := buf[:min(piece, s.size)]
-			var err error
-			if d.file != nil {
-				var n int
-				if n, err = d.file.ReadAt(b, int64(s.off)); n == len(b) {
-					err = nil
-				}
-				err = cut(err)
-			} else {
-				err = d.read(b)
-			}
+			err := d.readAt(b, s.off)
 			if err != nil {
 				return err
 			}

@@ -70,17 +70,7 @@ func (p *program) holds(g *Goroutine) {
 		for _, h := range q.Held {
 			x := hold{mode: h.Mode, must: h.Must && !unsure}
 			x.addr, x.known = q.Address(h)
-			for _, y := range freed {
-				switch {
-				case y.mode != x.mode:
-				case y.known && x.known && y.addr != x.addr:
-				case y.known && x.known && y.must:
-					x.mode = 255
-				default:
-					x.must = false
-				}
-			}
-			if x.mode != 255 {
+			if x.stillHeld(freed) {
 				g.held = append(g.held, x)
 			}
 		}
@@ -88,6 +78,22 @@ func (p *program) holds(g *Goroutine) {
 			freed[outer+i].must = h.Must
 		}
 	}
+}
+
+// stillHeld reports whether a lock may be held in spite of those that were given back. If it may be
+// one of them, it need not be held.
+func (x *hold) stillHeld(freed []hold) bool {
+	for _, y := range freed {
+		switch {
+		case y.mode != x.mode:
+		case y.known && x.known && y.addr != x.addr:
+		case y.known && x.known && y.must:
+			return false
+		default:
+			x.must = false
+		}
+	}
+	return true
 }
 
 // points returns what is known of the place in its code of each frame that is not the runtime's;

@@ -231,9 +231,16 @@ func (w *Why) pastWrite(ctx context.Context, s *Story, path []entry, write *Hop,
 	if !b.same && b.path[b.at].gpr[rsp] != first.gpr[rsp] {
 		return b, false, nil
 	}
-	was, now := w.compared(first), w.compared(&b.path[b.at])
+	w.setChanged(&b, then)
+	return b, true, nil
+}
+
+// setChanged notes which of the values that the branch compares is another one than it was then, if
+// it is one.
+func (w *Why) setChanged(b *parting, then []entry) {
+	was, now := w.compared(&then[0]), w.compared(&b.path[b.at])
 	changed := 0
-	for k = range min(len(was), len(now)) {
+	for k := range min(len(was), len(now)) {
 		v, known := w.valueAt(b.path, b.at, now[k])
 		if old, ok := w.valueAt(then, 0, was[k]); !known || ok && v == old {
 			continue
@@ -247,5 +254,4 @@ func (w *Why) pastWrite(ctx context.Context, s *Story, path []entry, write *Hop,
 	if changed != 1 {
 		b.p = place{}
 	}
-	return b, true, nil
 }

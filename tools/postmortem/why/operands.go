@@ -250,7 +250,6 @@ func (w *Why) choose(ctx context.Context, path []entry, i int, from []place, hea
 func (w *Why) remade(path []entry, i int, from []place, bad []uint64, j int,
 	v uint64) (made uint64, known bool) {
 	e := &path[i]
-	size := from[j].size
 	a := func(k int) uint64 { // what an operand holds then
 		switch {
 		case k == j:
@@ -260,12 +259,6 @@ func (w *Why) remade(path []entry, i int, from []place, bad []uint64, j int,
 		}
 		imm, _ := e.inst.Args[k].(x86asm.Imm)
 		return uint64(imm)
-	}
-	for _, f := range e.effects(nil) {
-		if f.how == computed {
-			size = f.to.size
-			break
-		}
 	}
 	if _, imm := e.inst.Args[1].(x86asm.Imm); len(from) == 1 && e.inst.Args[1] != nil && !imm &&
 		e.inst.Op != x86asm.LEA {
@@ -307,7 +300,17 @@ func (w *Why) remade(path []entry, i int, from []place, bad []uint64, j int,
 	default:
 		return 0, false
 	}
-	return v & mask(min(size, 8)), true
+	return v & mask(min(e.computedSize(from[j].size), 8)), true
+}
+
+// computedSize is the size of what the instruction computes, or otherwise.
+func (e *entry) computedSize(otherwise uint64) uint64 {
+	for _, f := range e.effects(nil) {
+		if f.how == computed {
+			return f.to.size
+		}
+	}
+	return otherwise
 }
 
 // onOperand makes of the verdict on what the instruction at path[i] has made one on an operand; nil

@@ -86,7 +86,11 @@ func (w *Why) reason(path []entry, reporter, caller string) (at int, from []plac
 	if at, from, what = w.inLibrary(path, reporter); at >= 0 {
 		return at, from, what
 	}
-	// Others: the comparison that has led there, in the program's own function.
+	return w.inOwn(path)
+}
+
+// inOwn is reason for the others: the comparison that has led there, in the program's own function.
+func (w *Why) inOwn(path []entry) (at int, from []place, what string) {
 	for k := len(path) - 1; k > 0; k-- {
 		if path[k].inst.Op != x86asm.CALL {
 			continue

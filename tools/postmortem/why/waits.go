@@ -172,27 +172,35 @@ func taken(all []Written) []Act {
 	})
 }
 
+// valueBefore is the value that a write has replaced.
+func valueBefore(all []Written, i int) int32 {
+	if i+1 < len(all) {
+		return int32(all[i+1].Value)
+	}
+	return 0
+}
+
+// writerOf finds who has taken a RWMutex for writing. The latest writes, so many as waiting says,
+// are of those who wait behind it.
+func writerOf(all []Written) (acts []Act, waiting int) {
+	for i := range all {
+		if valueBefore(all, i) >= 0 && all[i].How != howBefore {
+			return []Act{{What: "taken for writing by", Written: all[i], Times: 1}}, i
+		}
+	}
+	return nil, 0
+}
+
 // takenReading finds who has a RWMutex: who has taken it for writing, or waits for those who read,
 // and these.
 func takenReading(all []Written) (acts []Act) {
 	if len(all) == 0 {
 		return nil
 	}
-	readers := int32(all[0].Value)
-	waiting := 0 // the latest writes that are of those who wait behind the writer
+	readers, waiting := int32(all[0].Value), 0
 	if readers < 0 {
 		readers += maxReaders
-		for i := range all {
-			before := int32(0)
-			if i+1 < len(all) {
-				before = int32(all[i+1].Value)
-			}
-			if before >= 0 && all[i].How != howBefore {
-				acts = append(acts, Act{What: "taken for writing by", Written: all[i], Times: 1})
-				waiting = i
-				break
-			}
-		}
+		acts, waiting = writerOf(all)
 		for i := range waiting { // a step up is of one who waits
 			if int32(all[i].Value) > int32(all[i+1].Value) {
 				readers--
@@ -211,11 +219,7 @@ func takenReading(all []Written) (acts []Act) {
 	last := map[int64]*Written{}
 	for i := range all {
 		v := &all[i]
-		before := int32(0)
-		if i+1 < len(all) {
-			before = int32(all[i+1].Value)
-		}
-		switch int32(v.Value) - before {
+		switch int32(v.Value) - valueBefore(all, i) {
 		case 1:
 			if i < waiting {
 				break

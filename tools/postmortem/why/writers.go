@@ -112,33 +112,37 @@ func (w *Why) Writers(ctx context.Context, addr, n, before uint64,
 		hits = hits[len(hits)-most:]
 	}
 	for i := len(hits) - 1; i >= 0; i-- {
-		h := &hits[i]
-		v := Written{Hop: Hop{Count: h.count - 1, PC: h.at.pc, How: "copied",
-			Place: fmt.Sprintf("%#x", addr), Value: h.value}}
-		for _, pc := range h.stack {
-			calls := w.file.Lookup(pc, true) // the CPU stands behind the instruction
-			for _, c := range calls {
-				v.Stack = append(v.Stack, c.Function)
-			}
-			c, ok := w.ownCall(calls)
-			switch {
-			case v.Function != "":
-			case ok:
-				w.place(&v.Hop, &c)
-				v.Goroutine, v.Own = h.goroutine, true
-			case v.By == "" && len(calls) > 0:
-				v.By = calls[len(calls)-1].Function
-			}
-		}
-		if v.Function == "" && len(h.stack) > 0 {
-			if c := w.file.Lookup(h.at.pc, true); len(c) > 0 {
-				w.place(&v.Hop, &c[0])
-				v.By = ""
-			}
-		}
-		found = append(found, v)
+		found = append(found, w.written(&hits[i], addr))
 	}
 	return found, err
+}
+
+// written says who has made one of the writes to an address.
+func (w *Why) written(h *hit, addr uint64) Written {
+	v := Written{Hop: Hop{Count: h.count - 1, PC: h.at.pc, How: "copied",
+		Place: fmt.Sprintf("%#x", addr), Value: h.value}}
+	for _, pc := range h.stack {
+		calls := w.file.Lookup(pc, true) // the CPU stands behind the instruction
+		for _, c := range calls {
+			v.Stack = append(v.Stack, c.Function)
+		}
+		c, ok := w.ownCall(calls)
+		switch {
+		case v.Function != "":
+		case ok:
+			w.place(&v.Hop, &c)
+			v.Goroutine, v.Own = h.goroutine, true
+		case v.By == "" && len(calls) > 0:
+			v.By = calls[len(calls)-1].Function
+		}
+	}
+	if v.Function == "" && len(h.stack) > 0 {
+		if c := w.file.Lookup(h.at.pc, true); len(c) > 0 {
+			w.place(&v.Hop, &c[0])
+			v.By = ""
+		}
+	}
+	return v
 }
 
 // deviceWrote is the write of a device that has left the value end in a place, between two

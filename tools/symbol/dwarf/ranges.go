@@ -85,7 +85,8 @@ func (r *Reader) rangeList4(u *unit, off uint64) {
 // rangeList5 reads a list of .debug_rnglists (DWARF 5, section 7.25).
 func (r *Reader) rangeList5(u *unit, off uint64) {
 	const (
-		endOfList, baseAddressx, startxEndx, startxLength, offsetPair, baseAddress, startEnd, startLength = 0, 1, 2, 3, 4, 5, 6, 7
+		endOfList, baseAddressx, startxEndx, startxLength = 0, 1, 2, 3
+		offsetPair, baseAddress, startEnd, startLength    = 4, 5, 6, 7
 	)
 	r.rangePages.Parse(off, func(c *elf.Cursor) {
 		r.spans = r.spans[:0]
@@ -138,6 +139,34 @@ type piece struct {
 	of int
 }
 
+// share gives each piece between two bounds to the first spans that are there, by their numbers from
+// 1 on: it has depth places.
+func share(spans []elf.Span, bounds []uint64, depth int) []int {
+	// next[i] is i if a place is free; otherwise it leads to the next piece of which one is, as in a
+	// union-find.
+	next, owners := make([]int, len(bounds)), make([]int, depth*len(bounds))
+	for i := range next {
+		next[i] = i
+	}
+	for n, s := range spans {
+		i, _ := slices.BinarySearch(bounds, s.Low)
+		for end, _ := slices.BinarySearch(bounds, s.High); i < end; {
+			if to := next[i]; to != i {
+				next[i] = next[to]
+				i = to
+				continue
+			}
+			own := owners[depth*i:][:depth]
+			free := slices.Index(own, 0)
+			if own[free] = n + 1; free == depth-1 {
+				next[i] = i + 1
+			}
+			i++
+		}
+	}
+	return owners
+}
+
 // overlay cuts spans into pieces, sorted, of which two are the same piece of text or do not
 // overlap. Where spans overlap the first depth of them have a piece each, in their order;
 // the others have none. It takes little more time than to sort them, however many a hostile
@@ -161,29 +190,7 @@ func overlay(spans []elf.Span, depth int) []piece {
 	}
 	slices.Sort(bounds)
 	bounds = slices.Compact(bounds)
-	// Piece i is from bounds[i] on, and owners has depth places for each. next[i] is i if one
-	// of them is free; otherwise it leads to the next piece of which one is, as in a
-	// union-find.
-	next, owners := make([]int, len(bounds)), make([]int, depth*len(bounds))
-	for i := range next {
-		next[i] = i
-	}
-	for n, s := range spans {
-		i, _ := slices.BinarySearch(bounds, s.Low)
-		for end, _ := slices.BinarySearch(bounds, s.High); i < end; {
-			if to := next[i]; to != i {
-				next[i] = next[to]
-				i = to
-				continue
-			}
-			own := owners[depth*i:][:depth]
-			free := slices.Index(own, 0)
-			if own[free] = n + 1; free == depth-1 {
-				next[i] = i + 1
-			}
-			i++
-		}
-	}
+	owners := share(spans, bounds, depth) // piece i is from bounds[i] on
 	pieces = pieces[:0]
 	for i := range bounds[:len(bounds)-1] {
 		for k, n := range owners[depth*i:][:depth] {

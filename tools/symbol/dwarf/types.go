@@ -234,22 +234,10 @@ func (g *typeGraph) unit(u *unit) error {
 	return nil
 }
 
-// entry reads an entry's references. It returns its node, or -1 if it has none.
-func (g *typeGraph) entry(u *unit, a *abbrev, c *elf.Cursor, at uint64) int32 {
-	kind, me, in := uint8(0), int32(-1), int32(-1)
-	if a.tag < uint64(len(typeTags)) {
-		kind = typeTags[a.tag]
-	}
-	if n := len(g.open); n > 0 {
-		in = g.open[n-1]
-	}
-	part := in >= 0 && (a.tag == tagSubrangeType || a.tag == tagEnumerator)
-	if kind == 0 && !a.refers && !part {
-		g.r.skipAttrs(c, u, a)
-		return -1
-	}
-	var name value
-	inside, refs := true, [4]uint64{nowhere, nowhere, nowhere, nowhere}
+// readTypeAttrs reads an entry's name, whether it is defined in it, and the references: to its type,
+// to what it completes, and Go's to the key and the element.
+func readTypeAttrs(u *unit, a *abbrev, c *elf.Cursor) (name value, inside bool, refs [4]uint64) {
+	inside, refs = true, [4]uint64{nowhere, nowhere, nowhere, nowhere}
 	for i := range a.attrs {
 		s := &a.attrs[i]
 		v, to := readForm(c, s.form, s.implicit, &u.format), -1
@@ -271,6 +259,24 @@ func (g *typeGraph) entry(u *unit, a *abbrev, c *elf.Cursor, at uint64) int32 {
 			refs[to] = v.n
 		}
 	}
+	return name, inside, refs
+}
+
+// entry reads an entry's references. It returns its node, or -1 if it has none.
+func (g *typeGraph) entry(u *unit, a *abbrev, c *elf.Cursor, at uint64) int32 {
+	kind, me, in := uint8(0), int32(-1), int32(-1)
+	if a.tag < uint64(len(typeTags)) {
+		kind = typeTags[a.tag]
+	}
+	if n := len(g.open); n > 0 {
+		in = g.open[n-1]
+	}
+	part := in >= 0 && (a.tag == tagSubrangeType || a.tag == tagEnumerator)
+	if kind == 0 && !a.refers && !part {
+		g.r.skipAttrs(c, u, a)
+		return -1
+	}
+	name, inside, refs := readTypeAttrs(u, a, c)
 	text := uint64(0)
 	if (kind != 0 || part || a.tag == tagMember) && !c.Bad {
 		text = uint64(len(g.r.string(u, &g.r.infoPages, name)))

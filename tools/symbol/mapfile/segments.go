@@ -191,19 +191,7 @@ func (r *segReader) row(part int, num uint16, off uint64, rest string) error {
 		if !isLength {
 			return nil
 		}
-		row := tableRow{num: num, off: off, length: length}
-		for after != "" {
-			word, after = token(after)
-			switch key, value, _ := strings.Cut(word, "="); key {
-			case "C":
-				row.code = isCodeClass(value, value)
-			case "S":
-				row.name = value
-			case "M":
-				row.object = value
-			}
-		}
-		r.pieces = append(r.pieces, row)
+		r.pieces = append(r.pieces, pieceOf(num, off, length, after))
 		return nil
 	}
 	if part == partOther && r.headings {
@@ -220,24 +208,15 @@ func (r *segReader) row(part int, num uint16, off uint64, rest string) error {
 		s.Type = 't'
 	}
 	if r.rva {
-		addr, flags := uint64(0), ""
-		if addr, name, flags = cutRva(rest); flags == "" {
+		flags := ""
+		if s.Addr, name, flags = cutRva(rest); flags == "" {
 			return fmt.Errorf("%.60q has no address under Rva+Base", strings.TrimSpace(rest))
 		}
-		r.m.wide = r.m.wide || addr>>32 != 0
-		s.Addr = addr
 		// Not a function of the compiler's: assembly or data.
 		if s.mark = !strings.HasPrefix(flags, " f "); !s.mark {
 			r.functions = true
 		}
-		if num != 0 {
-			if r.m.segs.start == nil {
-				r.m.segs.start = map[uint16]uint64{}
-			}
-			if _, ok := r.m.segs.start[num]; !ok {
-				r.m.segs.start[num] = addr - off
-			}
-		}
+		r.learnStart(num, off, s.Addr)
 	}
 	if name == "" {
 		return fmt.Errorf("no name after the address: cut short")
@@ -246,6 +225,37 @@ func (r *segReader) row(part int, num uint16, off uint64, rest string) error {
 	r.m.syms = append(r.m.syms, s)
 	r.num = append(r.num, num)
 	return nil
+}
+
+// pieceOf returns a row of the pieces, the rest of which is KEY=VALUE.
+func pieceOf(num uint16, off, length uint64, rest string) tableRow {
+	row := tableRow{num: num, off: off, length: length}
+	for word := ""; rest != ""; {
+		word, rest = token(rest)
+		switch key, value, _ := strings.Cut(word, "="); key {
+		case "C":
+			row.code = isCodeClass(value, value)
+		case "S":
+			row.name = value
+		case "M":
+			row.object = value
+		}
+	}
+	return row
+}
+
+// learnStart notes where a segment begins, of which an offset has an address.
+func (r *segReader) learnStart(num uint16, off, addr uint64) {
+	r.m.wide = r.m.wide || addr>>32 != 0
+	if num == 0 {
+		return
+	}
+	if r.m.segs.start == nil {
+		r.m.segs.start = map[uint16]uint64{}
+	}
+	if _, ok := r.m.segs.start[num]; !ok {
+		r.m.segs.start[num] = addr - off
+	}
 }
 
 // cutRva splits NAME ADDRESS FLAGS OBJECT, of which the name may have blanks. flags

@@ -179,6 +179,12 @@ func (w *spWalk) step(pc uint64, i *x86asm.Inst, s *spState) {
 	case toSP:
 		w.load(pc, s, 0, false)
 	}
+	s.stepFrame(i)
+}
+
+// stepFrame does to what is known of RBP what the instruction does.
+func (s *spState) stepFrame(i *x86asm.Inst) {
+	mem, isMem := i.Args[1].(x86asm.Mem)
 	switch {
 	case i.Args[0] != x86asm.RBP && i.Args[0] != x86asm.EBP:
 	case i.Op == x86asm.MOV && i.Args[1] == x86asm.RSP:
