@@ -23,7 +23,6 @@
 //	  argument/   a frame and its memory -> what the function was called with
 //	  stacks/     machine code -> how deep each stack can get
 //	  buildid/    a build ID -> its ELF file: given, in a folder, from debuginfod
-//	  debuginfod/ a build ID -> a debuginfod server's file, kept as all clients keep it
 //	format/     our traces and records, others' reports, and how all of them look
 //	  wire/       our traces: bytes -> traces
 //	  foreign/    other systems' traces, line by line

@@ -29,7 +29,7 @@ Flags:
 var raced = [][]string{
 	{"-run=Concurrent|AtOnce|Example", "./tools/symbol"},
 	{"-run=AtOnce|Idle|Follow|Late|Live", "./tools/format/trace"},
-	{"./tools/symbol/argument", "./qemu/await", "./tools/symbol/buildid", "./tools/symbol/debuginfod", "./tools/machine/doctor",
+	{"./tools/symbol/argument", "./qemu/await", "./tools/symbol/buildid", "./tools/machine/doctor",
 		"./tools/symbol/dwarf", "./tools/format/eventstream",
 		"./tools/format/foreign", "./tools/machine/gotest", "./tools/postmortem/heap", "./tools/format/input", "./tools/postmortem/locks",
 		"./qemu/lossy", "./tools/symbol/mapfile", "./tools/receive",

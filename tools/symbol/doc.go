@@ -21,11 +21,10 @@
 //
 // [Open] or [OpenWith], [File.Lookup] or [File.Frames], and [File.Close] are all that most need.
 // [File.LookupAll] and [File.LookupContext] take many addresses at once. A [Store] has debug
-// information that is not on this machine; *debuginfod.Client is one, and package buildid has
-// a Finder, which finds the file of a build ID first. Package process knows what is mapped
-// where in a process. A File may be used by several goroutines at once, and there is no state
-// besides it: two Files, also of one path, have nothing in common. A context ends the
-// waiting for servers and the work on many addresses.
+// information that is not on this machine; *buildid.Client is one, and that package has also
+// a Finder, which finds the file of a build ID first. A File may be used by several goroutines
+// at once, and there is no state besides it: two Files, also of one path, have nothing in
+// common. A context ends the waiting for servers and the work on many addresses.
 //
 // What it costs, on one core of a small virtual machine: to open a file, 0.03 ms. The first
 // look-up, 0.05 ms in a program of one source file, 6 ms in Debian's Linux kernel (630 MB), and
@@ -33,8 +32,7 @@
 // the same compile unit, 10 to 20 µs anywhere. Of 100,000 addresses at once each costs 0.1 to
 // 1.5 µs. Memory: the symbol table, what was read of DWARF last, and what had to be unfolded.
 //
-// The packages symbol, lookup, debuginfod, buildid, process and unpack follow semantic
-// versions, with those of the module: until v1 a minor version may change an exported name,
+// The packages symbol, lookup and buildid follow semantic versions, with those of the module: until v1 a minor version may change an exported name,
 // and CHANGELOG.md says which; a patch version changes none. From v1 on what compiles with a
 // version compiles with all later ones of the same major. Answers are no part of the promise
 // where a later version knows more. What else this package exports for zf's own use, such as

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/symbol/debuginfod"
+	"github.com/zeroframe/zeroframe/tools/symbol/buildid"
 	"github.com/zeroframe/zeroframe/tools/symbol/mapfile"
 )
 
@@ -159,7 +159,7 @@ func ExampleOpenWith() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var stores []symbol.Store
-	if client, err := debuginfod.FromEnvironment(); err != nil {
+	if client, err := buildid.ClientFromEnvironment(); err != nil {
 		log.Fatal(err)
 	} else if client != nil { // $DEBUGINFOD_URLS is set
 		stores = append(stores, client)

@@ -2,7 +2,7 @@ package main
 
 // The flag -debuginfod of the commands that resolve addresses: whether servers are asked for
 // debug information that is not on this machine. Which ones, the environment says, as for every
-// client (tools/symbol/debuginfod); without that nothing is sent.
+// client (tools/symbol/buildid); without that nothing is sent.
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/symbol/debuginfod"
+	"github.com/zeroframe/zeroframe/tools/symbol/buildid"
 )
 
 const debuginfodUsage = "ask the servers of $DEBUGINFOD_URLS for debug information that is not\nhere: `WHEN` is auto (if that is set) or off"
@@ -25,7 +25,7 @@ const (
 
 // newDebuginfod returns the client that -debuginfod=mode asks for, or nil. On a terminal it
 // says how far a download is.
-func newDebuginfod(mode string, stderr io.Writer) (*debuginfod.Client, error) {
+func newDebuginfod(mode string, stderr io.Writer) (*buildid.Client, error) {
 	switch mode {
 	case debuginfodOff:
 		return nil, nil
@@ -33,7 +33,7 @@ func newDebuginfod(mode string, stderr io.Writer) (*debuginfod.Client, error) {
 	default:
 		return nil, fmt.Errorf("-debuginfod is auto or off, not %q", mode)
 	}
-	c, err := debuginfod.FromEnvironment()
+	c, err := buildid.ClientFromEnvironment()
 	if err != nil {
 		return nil, fmt.Errorf("%w; -debuginfod=off asks nobody", err)
 	}
@@ -70,7 +70,7 @@ func (x *opening) fromServer(id string) *symbol.File {
 	if failed {
 		return nil
 	}
-	for _, kind := range []string{debuginfod.DebugInfo, debuginfod.Executable} {
+	for _, kind := range []string{buildid.DebugInfo, buildid.Executable} {
 		path, err := x.server.Get(x.ctx, id, kind)
 		if err == nil {
 			var sym *symbol.File

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/symbol/debuginfod"
+	"github.com/zeroframe/zeroframe/tools/symbol/buildid"
 )
 
 // A fileServer is a debuginfod server that keeps what it was asked.
@@ -49,8 +49,8 @@ func debugServer(t *testing.T, files map[string]string) *fileServer {
 	h := httptest.NewServer(s)
 	t.Cleanup(h.Close)
 	s.url = h.URL
-	t.Setenv(debuginfod.URLsEnv, s.url)
-	t.Setenv(debuginfod.CacheEnv, t.TempDir())
+	t.Setenv(buildid.URLsEnv, s.url)
+	t.Setenv(buildid.CacheEnv, t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	return s
 }
@@ -126,7 +126,7 @@ func TestAddrDebuginfod(t *testing.T) {
 	if got := server.requests(); len(got) > 0 {
 		t.Errorf("eu-addr2line asked again: %q", got)
 	}
-	t.Setenv(debuginfod.CacheEnv, t.TempDir())
+	t.Setenv(buildid.CacheEnv, t.TempDir())
 	eu()
 	if got := server.requests(); !slices.Contains(got, request) {
 		t.Errorf("eu-addr2line with an empty cache: requests %q", got)
@@ -163,7 +163,7 @@ func TestAddrDebuginfodErrors(t *testing.T) {
 	if _, _, _ = zf(nil, "addr", "-f", "-e", stripped, "401020"); len(server.requests()) > 0 {
 		t.Error("it was asked for again, within ten minutes")
 	}
-	t.Setenv(debuginfod.URLsEnv, "gopher://x")
+	t.Setenv(buildid.URLsEnv, "gopher://x")
 	for _, args := range [][]string{{"addr", "-e", stripped, "401020"}, {"symbolize", "-e", stripped}} {
 		if code, _, stderr := zf(strings.NewReader(""), args...); code != exitUsage || !strings.Contains(stderr, "gopher://x") || !strings.Contains(stderr, "-debuginfod=off") {
 			t.Errorf("zf %q: %d, %q", args, code, stderr)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/zeroframe/zeroframe/tools/symbol"
 	"github.com/zeroframe/zeroframe/tools/symbol/buildid"
-	"github.com/zeroframe/zeroframe/tools/symbol/debuginfod"
 )
 
 // indexUsage is of a flag that older scripts give.
@@ -21,8 +20,8 @@ func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 // opening is what a command has opened, and where it may take debug information from.
 type opening struct {
 	streams
-	ctx    context.Context    // of what is asked for
-	server *debuginfod.Client // nil: nobody is asked for debug information
+	ctx    context.Context // of what is asked for
+	server *buildid.Client // nil: nobody is asked for debug information
 
 	mu     sync.Mutex
 	opened []*symbol.File

@@ -22,7 +22,7 @@ import (
 	"github.com/zeroframe/zeroframe/tools/format/foreign"
 	"github.com/zeroframe/zeroframe/tools/format/input"
 	"github.com/zeroframe/zeroframe/tools/format/trace"
-	"github.com/zeroframe/zeroframe/tools/symbol/debuginfod"
+	"github.com/zeroframe/zeroframe/tools/symbol/buildid"
 	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
@@ -389,7 +389,7 @@ func (f *symbolizeFlags) check(c *call, inputs []string) error {
 
 // hasServers reports whether images can come from debuginfod servers alone.
 func (f *symbolizeFlags) hasServers() bool {
-	return f.debuginfod == debuginfodAuto && strings.TrimSpace(os.Getenv(debuginfod.URLsEnv)) != ""
+	return f.debuginfod == debuginfodAuto && strings.TrimSpace(os.Getenv(buildid.URLsEnv)) != ""
 }
 
 // grace is how long an interrupt waits for what is already under way: in a

@@ -19,7 +19,6 @@ import (
 
 	"github.com/zeroframe/zeroframe/qemu/await"
 	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/symbol/debuginfod"
 )
 
 // self returns the test's own program, which has a build ID as every Go program.
@@ -352,8 +351,8 @@ func TestFromEnvironment(t *testing.T) {
 		t.Errorf("without the variable: %v, %v", s, err)
 	}
 	t.Setenv(URLsEnv, "https://a.example/ http://b.example:8002")
-	t.Setenv(debuginfod.MaxSizeEnv, "1000")
-	t.Setenv(debuginfod.TimeoutEnv, "7")
+	t.Setenv(MaxSizeEnv, "1000")
+	t.Setenv(TimeoutEnv, "7")
 	t.Setenv("XDG_CACHE_HOME", "/nowhere")
 	s, err := FromEnvironment()
 	if err != nil || len(s.URLs) != 2 || s.MaxSize != 1000 || s.Timeout != 7*time.Second || s.Dir != "/nowhere/zeroframe/debuginfod" {

@@ -1,6 +1,6 @@
 package buildid
 
-// debuginfod: files by build ID over HTTP, as package debuginfod gets them. They are kept in a
+// debuginfod: files by build ID over HTTP, as a Client gets them. They are kept in a
 // folder of our own and not in that of all clients: what serves machines without end has to
 // bound it.
 
@@ -16,18 +16,11 @@ import (
 	"time"
 
 	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/symbol/debuginfod"
 )
 
-const (
-	// URLsEnv lists the servers, parted by blanks, as for every debuginfod client.
-	URLsEnv = debuginfod.URLsEnv
-	// DefaultMaxSize is the largest file in bytes: a distribution's kernel is near one
-	// gigabyte.
-	DefaultMaxSize = 4 << 30
-	// DefaultTimeout is how long nothing has to come.
-	DefaultTimeout = debuginfod.DefaultTimeout
-)
+// DefaultServerSize is the largest file in bytes that a [Server] takes: a distribution's kernel is
+// near one gigabyte.
+const DefaultServerSize = 4 << 30
 
 // Server is a list of debuginfod servers with a folder for what came from them.
 type Server struct {
@@ -35,7 +28,8 @@ type Server struct {
 	URLs []string
 	// Dir keeps the files, in the layout xx/yyyy.debug.
 	Dir string
-	// MaxSize and Timeout are as the defaults say; 0 stands for them.
+	// MaxSize is the largest file in bytes, Timeout how long nothing has to come; 0 stands for
+	// DefaultServerSize and DefaultTimeout.
 	MaxSize int64
 	Timeout time.Duration
 	// MaxKept bounds Dir in bytes: the files that were used least recently go. The
@@ -50,7 +44,7 @@ type Server struct {
 // FromEnvironment returns the servers that the environment names, with a folder in
 // the user's cache, and nil if it names none.
 func FromEnvironment() (*Server, error) {
-	c, err := debuginfod.FromEnvironment()
+	c, err := ClientFromEnvironment()
 	if c == nil || err != nil {
 		return nil, err
 	}
@@ -60,7 +54,7 @@ func FromEnvironment() (*Server, error) {
 	}
 	s := &Server{URLs: c.URLs, Dir: filepath.Join(cache, "zeroframe", "debuginfod"),
 		Timeout: c.Timeout}
-	if c.MaxSize != debuginfod.DefaultMaxSize {
+	if c.MaxSize != DefaultMaxSize {
 		s.MaxSize = c.MaxSize
 	}
 	return s, nil
@@ -83,7 +77,7 @@ func (s *Server) Open(ctx context.Context, id string) (*symbol.File, error) {
 	// A stripped program resolves nothing, and debug information of a Go program is found as
 	// both.
 	var wrong error
-	for _, kind := range []string{debuginfod.DebugInfo, debuginfod.Executable} {
+	for _, kind := range []string{DebugInfo, Executable} {
 		err := s.download(ctx, id, kind)
 		if err == nil {
 			var file *symbol.File
@@ -111,12 +105,12 @@ func (s *Server) path(id string) string { return filepath.Join(s.Dir, id[:2], id
 func (s *Server) download(ctx context.Context, id, kind string) error {
 	limit, patience := s.MaxSize, s.Timeout
 	if limit <= 0 {
-		limit = DefaultMaxSize
+		limit = DefaultServerSize
 	}
 	if patience <= 0 {
 		patience = DefaultTimeout
 	}
-	c := debuginfod.Client{URLs: s.URLs, MaxSize: limit, Timeout: patience, HTTP: s.Client}
+	c := Client{URLs: s.URLs, MaxSize: limit, Timeout: patience, HTTP: s.Client}
 	if s.Log != nil {
 		var first sync.Once
 		c.Progress = func(url string, _, _ int64) { first.Do(func() { s.Log("downloading " + url) }) }
@@ -127,7 +121,7 @@ func (s *Server) download(ctx context.Context, id, kind string) error {
 	}
 	err := c.Fetch(ctx, id, kind, to, downloading+"*")
 	switch {
-	case errors.Is(err, debuginfod.ErrNotFound):
+	case errors.Is(err, ErrNoServer):
 		return ErrNotFound
 	case err != nil:
 		return err

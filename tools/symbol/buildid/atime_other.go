@@ -1,6 +1,6 @@
 //go:build !linux
 
-package debuginfod
+package buildid
 
 import (
 	"io/fs"

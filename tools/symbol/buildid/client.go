@@ -1,8 +1,17 @@
-package debuginfod
+package buildid
+
+// debuginfod's files by build ID, as elfutils' client gets them: the same environment variables, the
+// same requests, and one cache folder with it, so that what gdb, perf or eu-addr2line has
+// downloaded is there for zf, and the other way round.
+//
+// A file is downloaded under another name and compared with the build ID before it gets its place,
+// so that neither a cut download nor a wrong file is ever found there.
+//
+// Sources: debuginfod(8), "WEBAPI"; debuginfod_find_debuginfo(3), "ENVIRONMENT VARIABLES" and
+// "CACHE".
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -49,9 +58,9 @@ const (
 	Executable = "executable"
 )
 
-// ErrNotFound is returned when every server says that it has no such file. It is
+// ErrNoServer is returned when every server says that it has no such file. It is
 // [fs.ErrNotExist], too.
-var ErrNotFound = fmt.Errorf("no debuginfod server has it: %w", fs.ErrNotExist)
+var ErrNoServer = fmt.Errorf("no debuginfod server has it: %w", fs.ErrNotExist)
 
 // A Client asks servers. Its methods may be called from several goroutines, and several
 // processes may use one cache folder.
@@ -73,8 +82,8 @@ type Client struct {
 	HTTP *http.Client
 }
 
-// FromEnvironment returns a client as the environment says, and nil if that names no server.
-func FromEnvironment() (*Client, error) {
+// ClientFromEnvironment returns a client as the environment says, and nil if that names no server.
+func ClientFromEnvironment() (*Client, error) {
 	c := &Client{Timeout: DefaultTimeout, MaxSize: DefaultMaxSize, Retries: DefaultRetries}
 	for s := range strings.FieldsSeq(os.Getenv(URLsEnv)) {
 		if strings.HasPrefix(s, "ima:") {
@@ -132,16 +141,6 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Valid reports whether the string is a build ID: 1 to 32 bytes in lower-case hexadecimal.
-// Others must not become part of a path or an address.
-func Valid(id string) bool {
-	if len(id) < 2 || len(id) > 64 || strings.ToLower(id) != id {
-		return false
-	}
-	_, err := hex.DecodeString(id)
-	return err == nil
-}
-
 // DebugFile returns the path of the file with the debug information of a build, and downloads
 // it if it is not in the cache. It makes a Client a store of package symbol.
 func (c *Client) DebugFile(ctx context.Context, id string) (string, error) {
@@ -149,18 +148,18 @@ func (c *Client) DebugFile(ctx context.Context, id string) (string, error) {
 }
 
 // Get returns the path of a build's file in the cache, and downloads it if it is not there. The
-// error is [ErrNotFound] if all servers say that they have none, which counts for some minutes.
+// error is [ErrNoServer] if all servers say that they have none, which counts for some minutes.
 // Of others, the first that went wrong is returned.
 func (c *Client) Get(ctx context.Context, id, kind string) (string, error) {
 	if !Valid(id) || kind != DebugInfo && kind != Executable {
-		return "", ErrNotFound
+		return "", ErrNoServer
 	}
 	path := filepath.Join(c.Dir, id, kind)
 	switch info, err := os.Stat(path); {
 	case err != nil:
 	case info.Size() == 0: // so a client notes that there is none
 		if time.Since(info.ModTime()) <= c.seconds("cache_miss_s", defaultMiss) {
-			return "", ErrNotFound
+			return "", ErrNoServer
 		}
 		os.Remove(path)
 	case c.check(path, id) == nil:
@@ -171,7 +170,7 @@ func (c *Client) Get(ctx context.Context, id, kind string) (string, error) {
 		os.Remove(path)
 	}
 	if len(c.URLs) == 0 {
-		return "", ErrNotFound
+		return "", ErrNoServer
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", fmt.Errorf("debuginfod's cache: %w", err)
@@ -191,7 +190,7 @@ func (c *Client) Get(ctx context.Context, id, kind string) (string, error) {
 			break
 		}
 	}
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, ErrNoServer) {
 		if miss, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o600); err == nil {
 			miss.Close()
 		}

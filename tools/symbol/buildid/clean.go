@@ -1,4 +1,4 @@
-package debuginfod
+package buildid
 
 // All clients of a cache clean it: the one that comes first when a day has passed removes what
 // nobody has used for a week. Both times are in files of the folder, which the user may change.

@@ -1,4 +1,4 @@
-package debuginfod
+package buildid
 
 import (
 	"context"
@@ -19,10 +19,8 @@ import (
 	"github.com/zeroframe/zeroframe/tools/symbol/elf"
 )
 
-const other = "00112233445566778899aabbccddeeff00112233"
-
-// self returns the test's own program, which has a build ID as every Go program.
-func self(t testing.TB) (image []byte, id string) {
+// selfImage is the contents of self.
+func selfImage(t testing.TB) (image []byte, id string) {
 	t.Helper()
 	path, err := os.Executable()
 	if err != nil {
@@ -83,7 +81,7 @@ func fromEnvironment(t *testing.T, env map[string]string) *Client {
 	if env["HOME"] != "" {
 		t.Setenv("HOME", env["HOME"])
 	}
-	c, err := FromEnvironment()
+	c, err := ClientFromEnvironment()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +89,7 @@ func fromEnvironment(t *testing.T, env map[string]string) *Client {
 }
 
 func TestRequest(t *testing.T) {
-	image, id := self(t)
+	image, id := selfImage(t)
 	s := serve(t, image, id)
 	dir := t.TempDir()
 	c := fromEnvironment(t, map[string]string{URLsEnv: s.URL + "/", CacheEnv: dir})
@@ -110,7 +108,7 @@ func TestRequest(t *testing.T) {
 	}
 	// That there is none is remembered, too, until it is old.
 	for range 2 {
-		if _, err := c.DebugFile(t.Context(), other); !errors.Is(err, ErrNotFound) || !errors.Is(err, fs.ErrNotExist) {
+		if _, err := c.DebugFile(t.Context(), other); !errors.Is(err, ErrNoServer) || !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("another build: %v", err)
 		}
 	}
@@ -122,7 +120,7 @@ func TestRequest(t *testing.T) {
 	if err := os.Chtimes(miss, then, then); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.DebugFile(t.Context(), other); !errors.Is(err, ErrNotFound) || len(s.requests()) != 1 {
+	if _, err := c.DebugFile(t.Context(), other); !errors.Is(err, ErrNoServer) || len(s.requests()) != 1 {
 		t.Errorf("after 11 minutes it was not asked for again: %v", err)
 	}
 	// What is damaged is got anew.
@@ -136,7 +134,7 @@ func TestRequest(t *testing.T) {
 		t.Errorf("a damaged file in the cache: %v", err)
 	}
 	for _, id := range []string{"", "a", "../../etc/passwd", "ABCD", strings.Repeat("a", 66), "ab/cd"} {
-		if _, err := c.DebugFile(t.Context(), id); !errors.Is(err, ErrNotFound) || len(s.requests()) > 0 {
+		if _, err := c.DebugFile(t.Context(), id); !errors.Is(err, ErrNoServer) || len(s.requests()) > 0 {
 			t.Errorf("%q: %v, or it was asked for", id, err)
 		}
 	}
@@ -145,7 +143,7 @@ func TestRequest(t *testing.T) {
 // TestShared: elfutils' client finds what this one has kept, and the other way round, also
 // that there is nothing.
 func TestShared(t *testing.T) {
-	image, id := self(t)
+	image, id := selfImage(t)
 	s := serve(t, image, id)
 	find := func(dir, id string) (string, error) {
 		cmd := exec.Command("debuginfod-find", "debuginfo", id)
@@ -178,7 +176,7 @@ func TestShared(t *testing.T) {
 
 // Several servers are asked at once, and one that does not answer holds nobody up.
 func TestSeveral(t *testing.T) {
-	image, id := self(t)
+	image, id := selfImage(t)
 	good := serve(t, image, id)
 	hang := make(chan struct{})
 	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -212,7 +210,7 @@ func TestSeveral(t *testing.T) {
 	}
 	// While one server is down, that others have nothing proves nothing.
 	c.URLs = c.URLs[1:]
-	if _, err := c.DebugFile(t.Context(), other[2:]+"44"); err == nil || errors.Is(err, ErrNotFound) {
+	if _, err := c.DebugFile(t.Context(), other[2:]+"44"); err == nil || errors.Is(err, ErrNoServer) {
 		t.Errorf("with a server that is down: %v", err)
 	}
 	if n := len(none.requests()); n != 2 {
@@ -231,7 +229,7 @@ func TestSeveral(t *testing.T) {
 
 // Servers that lie, break off, send without end, or never say anything.
 func TestHostile(t *testing.T) {
-	image, _ := self(t)
+	image, _ := selfImage(t)
 	hang := make(chan struct{})
 	wait := func(r *http.Request) {
 		select {
@@ -284,7 +282,7 @@ func TestHostile(t *testing.T) {
 			c.MaxTime, tt.want = 300*time.Millisecond, MaxTimeEnv
 		}
 		path, err := c.DebugFile(t.Context(), other)
-		if path != "" || err == nil || errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), s.URL+"/buildid/") {
+		if path != "" || err == nil || errors.Is(err, ErrNoServer) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), s.URL+"/buildid/") {
 			t.Errorf("%s: %v, %v; want an error with %q and the address", name, path, err, tt.want)
 		}
 		if left, _ := filepath.Glob(filepath.Join(c.Dir, "*", "*")); len(left) > 0 {
@@ -295,7 +293,7 @@ func TestHostile(t *testing.T) {
 	close(hang)
 }
 
-func TestFromEnvironment(t *testing.T) {
+func TestClientFromEnvironment(t *testing.T) {
 	home := t.TempDir()
 	if c := fromEnvironment(t, map[string]string{"HOME": home}); c != nil {
 		t.Errorf("without servers: %+v", c)
@@ -323,14 +321,14 @@ func TestFromEnvironment(t *testing.T) {
 		t.Errorf("%s: %+v", CacheEnv, c)
 	}
 	t.Setenv(URLsEnv, "ftp://a")
-	if _, err := FromEnvironment(); err == nil || !strings.Contains(err.Error(), "ftp://a") {
+	if _, err := ClientFromEnvironment(); err == nil || !strings.Contains(err.Error(), "ftp://a") {
 		t.Errorf("ftp: %v", err)
 	}
 }
 
 // A folder of files serves as a server does.
 func TestFileURL(t *testing.T) {
-	image, id := self(t)
+	image, id := selfImage(t)
 	root := t.TempDir()
 	dir := filepath.Join(root, "buildid", id)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -343,7 +341,7 @@ func TestFileURL(t *testing.T) {
 	if _, err := c.Get(t.Context(), id, Executable); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.Get(t.Context(), id, DebugInfo); !errors.Is(err, ErrNotFound) {
+	if _, err := c.Get(t.Context(), id, DebugInfo); !errors.Is(err, ErrNoServer) {
 		t.Errorf("what is not there: %v", err)
 	}
 }

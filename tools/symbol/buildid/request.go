@@ -1,4 +1,4 @@
-package debuginfod
+package buildid
 
 import (
 	"context"
@@ -39,10 +39,10 @@ type claim struct {
 
 // Fetch asks all servers for a build's file, whatever is in the cache, and puts what comes first
 // to path, whose folder must exist. While it comes it has a name by pattern (as os.CreateTemp's)
-// in the same folder. The error is [ErrNotFound] if all servers say that they have none.
+// in the same folder. The error is [ErrNoServer] if all servers say that they have none.
 func (c *Client) Fetch(ctx context.Context, id, kind, path, pattern string) error {
 	if !Valid(id) {
-		return ErrNotFound
+		return ErrNoServer
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -64,14 +64,14 @@ func (c *Client) Fetch(ctx context.Context, id, kind, path, pattern string) erro
 		if err == nil {
 			return nil // the others are cancelled, and write nothing any more
 		}
-		if !errors.Is(err, ErrNotFound) && wrong == nil {
+		if !errors.Is(err, ErrNoServer) && wrong == nil {
 			wrong = err
 		}
 	}
 	if wrong != nil {
 		return wrong
 	}
-	return ErrNotFound
+	return ErrNoServer
 }
 
 // download gets a file from one server. If it answers with one, and no other has before, the
@@ -118,7 +118,7 @@ func (c *Client) download(ctx context.Context, first *claim, base, id, kind, pat
 	defer resp.Body.Close()
 	switch {
 	case resp.StatusCode == http.StatusNotFound:
-		return ErrNotFound
+		return ErrNoServer
 	case resp.StatusCode != http.StatusOK:
 		return wrong(resp.StatusCode < 500, "%s", resp.Status)
 	}

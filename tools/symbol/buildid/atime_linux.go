@@ -1,4 +1,4 @@
-package debuginfod
+package buildid
 
 import (
 	"io/fs"
