@@ -120,8 +120,8 @@ func program(t testing.TB, pkg string, env ...string) string {
 // testEnv is the environment for builds.
 func testEnv() []string { return append(os.Environ(), "GOAMD64=") }
 
-// host returns the path of a command for this system.
-func host(t testing.TB, pkg string) string {
+// hostCommand returns the path of a command for this system.
+func hostCommand(t testing.TB, pkg string) string {
 	t.Helper()
 	return builds.get(t, "host "+pkg, path.Base(pkg), func(path string) error {
 		return goBuild(path, pkg)

@@ -19,7 +19,7 @@
 // its OptionsFor, which takes further arguments from VMTEST_* variables, so that
 // one image would not run in the same way for everyone.
 //
-// Context: the host (a Unix). It imports that library, tools/machine/install, tools/symbol/lookup
+// Context: the host (a Unix). It imports that library, tools/machine/host, tools/symbol/lookup
 // and the standard library; its tests import packages of tools, never tools/zf.
 //
 // In the order of reading:

@@ -9,7 +9,7 @@ import (
 	"os"
 	"os/exec"
 
-	"github.com/zeroframe/zeroframe/tools/machine/install"
+	"github.com/zeroframe/zeroframe/tools/machine/host"
 )
 
 const (
@@ -62,7 +62,7 @@ func Find() (string, error) {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return "", &NotFoundError{Name: name, Install: install.Command("qemu")}
+		return "", &NotFoundError{Name: name, Install: host.InstallCommand("qemu")}
 	}
 	return path, nil
 }

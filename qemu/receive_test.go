@@ -82,7 +82,7 @@ func (r *liveReceiver) end(t *testing.T) string {
 }
 
 // zfReceive returns the path of zf-receive.
-func zfReceive(t *testing.T) string { t.Helper(); return host(t, "../tools/receive/zf-receive") }
+func zfReceive(t *testing.T) string { t.Helper(); return hostCommand(t, "../tools/receive/zf-receive") }
 
 // receiveOnce runs zf receive until its input ends.
 func receiveOnce(t *testing.T, args ...string) string {

@@ -33,7 +33,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/machine/child"
+	"github.com/zeroframe/zeroframe/tools/machine/host"
 )
 
 // ErrRecord is returned for a machine that cannot be recorded.
@@ -282,7 +282,7 @@ func Version(ctx context.Context, program string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out, err := child.Command(ctx, program, "--version").Output()
+	out, err := host.Command(ctx, program, "--version").Output()
 	if err != nil {
 		return "", fmt.Errorf("%w: --version: %v", ErrQEMU, err)
 	}
@@ -299,7 +299,7 @@ func LogVersion(ctx context.Context, program, dir string) (uint32, error) {
 	}
 	path := filepath.Join(dir, "format.log")
 	defer os.Remove(path)
-	cmd := child.Command(ctx, program, "-nodefaults", "-display", "none", "-machine",
+	cmd := host.Command(ctx, program, "-nodefaults", "-display", "none", "-machine",
 		"none", "-S",
 		"-icount", "shift=0,rr=record,rrfile="+comma(path), "-monitor", "stdio")
 	cmd.Stdin = strings.NewReader("quit\n")

@@ -155,7 +155,7 @@ func programStatus(zf int) int {
 func core(t testing.TB, name string) (pkg, path, elf string) {
 	t.Helper()
 	pkg = "github.com/u-root/u-root/cmds/core/" + name
-	return pkg, host(t, pkg), built(t, image.BuildOptions{Package: pkg})
+	return pkg, hostCommand(t, pkg), built(t, image.BuildOptions{Package: pkg})
 }
 
 // TestCommands: with input from a pipe.

@@ -105,7 +105,7 @@ func writeFiles(t *testing.T, dir string, files []testFile) {
 // onLinux is what testdata/files says on the host of those files.
 func onLinux(t *testing.T, dir string) string {
 	t.Helper()
-	cmd := exec.Command("/bin/sh", "-c", `umask 022 && exec "$0" "$@"`, host(t, "./testdata/files"), dir, t.TempDir())
+	cmd := exec.Command("/bin/sh", "-c", `umask 022 && exec "$0" "$@"`, hostCommand(t, "./testdata/files"), dir, t.TempDir())
 	if os.Getuid() != 0 { // the program is root on the machine; so be root in a user namespace
 		cmd.SysProcAttr = &syscall.SysProcAttr{
 			Cloneflags:  syscall.CLONE_NEWUSER,

@@ -63,7 +63,7 @@ func TestSockets(t *testing.T) {
 	if out, err := os.ReadFile("/proc/sys/net/ipv6/conf/lo/disable_ipv6"); err != nil || string(out) != "0\n" {
 		t.Fatalf("no IPv6 loopback to compare with: %q, %v; sysctl net.ipv6.conf.lo.disable_ipv6=0 brings it", out, err)
 	}
-	out, err := nobody(t, host(t, "./testdata/sockets")).Output()
+	out, err := nobody(t, hostCommand(t, "./testdata/sockets")).Output()
 	if err != nil {
 		var stderr []byte
 		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {

@@ -25,7 +25,7 @@ func outcomes(text string) map[string]string {
 // recover tells included; and it can map pages where the machine has RAM and devices.
 func TestWildPointers(t *testing.T) {
 	t.Parallel()
-	text, err := exec.Command(host(t, "./testdata/wild")).Output()
+	text, err := exec.Command(hostCommand(t, "./testdata/wild")).Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/machine/child"
+	"github.com/zeroframe/zeroframe/tools/machine/host"
 )
 
 // sandbox is what QEMU gives up: a filter of Linux's (seccomp) denies it those system calls.
@@ -54,7 +54,7 @@ func can(ctx context.Context, program, name string, args ...string) (bool, error
 	if !ok || !known.Works && a.now().Sub(known.When) > tryAgain {
 		limited, cancel := context.WithTimeout(ctx, canLimit)
 		defer cancel()
-		cmd := child.Command(limited, program, args...)
+		cmd := host.Command(limited, program, args...)
 		cmd.Stdin = strings.NewReader("quit\n")
 		out, err := cmd.CombinedOutput()
 		if ctx.Err() != nil {

@@ -37,7 +37,7 @@ func sharedFolder(t *testing.T) string {
 // sharedOnHost is what the program prints on the host.
 func sharedOnHost(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := exec.Command(host(t, "./testdata/shared"), args...).Output()
+	out, err := exec.Command(hostCommand(t, "./testdata/shared"), args...).Output()
 	if err != nil {
 		t.Fatal(err)
 	}

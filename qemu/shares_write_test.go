@@ -118,7 +118,7 @@ func TestSharesWriteBits(t *testing.T) {
 // writtenOnLinux is what the program prints on Linux.
 func writtenOnLinux(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	out, err := exec.Command(host(t, "./testdata/hostwrite"), append([]string{dir}, args...)...).Output()
+	out, err := exec.Command(hostCommand(t, "./testdata/hostwrite"), append([]string{dir}, args...)...).Output()
 	if err != nil || !strings.HasSuffix(string(out), "end\n") {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/zeroframe/zeroframe/tools/machine/install"
+	"github.com/zeroframe/zeroframe/tools/machine/host"
 )
 
 // UEFIVariable is the environment variable that names the UEFI firmware.
@@ -48,5 +48,5 @@ func FindUEFI() (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%w: %s, or name its OVMF_CODE.fd in $%s", ErrNoUEFI,
-		install.Hint("install OVMF", "ovmf"), UEFIVariable)
+		host.InstallHint("install OVMF", "ovmf"), UEFIVariable)
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/machine/install"
+	"github.com/zeroframe/zeroframe/tools/machine/host"
 )
 
 func TestFindUEFI(t *testing.T) {
@@ -39,7 +39,7 @@ func TestFindUEFI(t *testing.T) {
 	}
 	uefiPaths = nil
 	t.Setenv(Variable, "/no/such/qemu")
-	if _, err := FindUEFI(); !errors.Is(err, ErrNoUEFI) || !strings.Contains(err.Error(), install.Hint("install OVMF", "ovmf")) {
+	if _, err := FindUEFI(); !errors.Is(err, ErrNoUEFI) || !strings.Contains(err.Error(), host.InstallHint("install OVMF", "ovmf")) {
 		t.Errorf("FindUEFI where there is none: %v; want %v and how to install it", err, ErrNoUEFI)
 	}
 }

@@ -8,9 +8,9 @@
 //	  iso/        an image and its files -> an ISO image, for real machines
 //	  record/     a run of a machine, in a file -> what it needs to do the same again
 //	  replay/     a recorded machine, run once more, and backwards, by a debugger's commands
-//	  install/    what is missing -> the command that installs it here
+//	  host/       what is missing -> the command that installs it here; a program that ^C reaches
+//	                by its starter alone
 //	  doctor/     this machine -> what of it the commands need
-//	  child/      a program that ^C reaches by its starter alone
 //	symbol/     addresses, code and files; itself: an address -> function, source line, inlined calls
 //	  lookup/     what is asked about an address, the answer, and whose code that is
 //	  elf/        an ELF file -> sections, their contents, the build ID; the ELF files in a .deb,

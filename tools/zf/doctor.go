@@ -13,8 +13,8 @@ import (
 
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/machine/doctor"
+	"github.com/zeroframe/zeroframe/tools/machine/host"
 	"github.com/zeroframe/zeroframe/tools/machine/image"
-	"github.com/zeroframe/zeroframe/tools/machine/install"
 )
 
 const doctorText = `Doctor says what is on this machine of what the commands need, one line each:
@@ -159,7 +159,7 @@ const gdbVariable = "ZF_GDB"
 
 // findGDB returns the path of a gdb that runs Python commands.
 func findGDB() (string, error) {
-	return findProgram("gdb", gdbVariable, install.Hint("install the package gdb", "gdb"))
+	return findProgram("gdb", gdbVariable, host.InstallHint("install the package gdb", "gdb"))
 }
 
 // findProgram returns the path of a program, or of the one that an environment variable names

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/zeroframe/zeroframe/qemu"
-	"github.com/zeroframe/zeroframe/tools/machine/install"
+	"github.com/zeroframe/zeroframe/tools/machine/host"
 )
 
 // healthy are the tools of a machine on which all is well.
@@ -88,7 +88,7 @@ echo "qemu: could not load PC BIOS 'bios-256k.bin'" >&2; exit 1`}, "", exitMachi
 				t.Setenv(key, value)
 			}
 			code, stdout, stderr := zf(nil, "doctor")
-			apt, _, _ := strings.Cut(install.Hint("", "gdb"), " gdb")
+			apt, _, _ := strings.Cut(host.InstallHint("", "gdb"), " gdb")
 			want := strings.ReplaceAll(tt.line, "APT", apt)
 			end := map[int]string{exitOK: "\nzf run works here\n", exitMachine: "\nzf run does not work here: see BAD\n"}[tt.code]
 			if code != tt.code || stderr != "" || !strings.Contains(stdout, want) || !strings.HasSuffix(stdout, end) {

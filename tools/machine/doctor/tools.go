@@ -10,8 +10,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/machine/child"
-	"github.com/zeroframe/zeroframe/tools/machine/install"
+	"github.com/zeroframe/zeroframe/tools/machine/host"
 	"github.com/zeroframe/zeroframe/tools/machine/iso"
 )
 
@@ -38,7 +37,7 @@ func GDB(path string, err error) func(context.Context) Finding {
 		if err != nil {
 			return Wrong("%v", err)
 		}
-		if out, err := child.Command(ctx, path, "-nx", "-batch", "-ex",
+		if out, err := host.Command(ctx, path, "-nx", "-batch", "-ex",
 			"python print(6*7)").Output(); err != nil || strings.TrimSpace(string(out)) != "42" {
 			return Wrong(
 				"%s, %s has no Python, which the commands of zf gdb need; name another gdb in $ZF_GDB",
@@ -64,7 +63,7 @@ func Delve(ctx context.Context) Finding {
 
 // Version returns the version that a program says it has. Context: host.
 func Version(ctx context.Context, path, flag string) (string, error) {
-	out, err := child.Command(ctx, path, flag).Output()
+	out, err := host.Command(ctx, path, flag).Output()
 	// In brackets stands that of a package: "GNU gdb (Debian 13.1-3) 13.1".
 	text := regexp.MustCompile(`\([^)]*\)`).ReplaceAllString(string(out), "")
 	number := regexp.MustCompile(`[0-9]+(\.[0-9]+)+`)
@@ -78,5 +77,5 @@ func Version(ctx context.Context, path, flag string) (string, error) {
 	if name == "" {
 		name = "it"
 	}
-	return "", fmt.Errorf("%s cannot be run: %v; %s", name, err, install.Hint("install it again"))
+	return "", fmt.Errorf("%s cannot be run: %v; %s", name, err, host.InstallHint("install it again"))
 }

@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/machine/child"
+	"github.com/zeroframe/zeroframe/tools/machine/host"
 )
 
 // Verbose is the flag by which a test binary prints what the converter reads.
@@ -74,7 +74,7 @@ type Events struct {
 // been interrupted have an end, too.
 func NewEvents(ctx context.Context, pkg string, w io.Writer) (*Events, error) {
 	e := &Events{pkg: pkg, started: time.Now(), w: w, done: make(chan error, 1)}
-	e.cmd = child.Command(context.WithoutCancel(ctx), "go", "tool", "test2json", "-t", "-p", pkg)
+	e.cmd = host.Command(context.WithoutCancel(ctx), "go", "tool", "test2json", "-t", "-p", pkg)
 	e.cmd.Stderr = &e.said
 	in, err := e.cmd.StdinPipe()
 	if err != nil {

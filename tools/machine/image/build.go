@@ -19,7 +19,7 @@ import (
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/format/whole"
-	"github.com/zeroframe/zeroframe/tools/machine/child"
+	"github.com/zeroframe/zeroframe/tools/machine/host"
 )
 
 const (
@@ -373,7 +373,7 @@ func (o *BuildOptions) goBuild(ctx context.Context, out string, k *kernel) error
 	if o.Test && o.Events != nil {
 		cmd.Stdout = o.Events
 	}
-	err := child.Run(ctx, cmd)
+	err := host.Run(ctx, cmd)
 	end()
 	if err != nil {
 		return o.goError(ctx, err, fmt.Errorf("%w: %s (%v)", ErrCompile, o.Package, err))
@@ -388,7 +388,7 @@ func (o *BuildOptions) testArgs() []string {
 
 // goCommand prepares a go command for the target.
 func (o *BuildOptions) goCommand(ctx context.Context, cgo string, args ...string) *exec.Cmd {
-	cmd := child.Command(ctx, "go", args...)
+	cmd := host.Command(ctx, "go", args...)
 	cmd.Dir = o.Dir
 	cmd.Env = append(o.Env[:len(o.Env):len(o.Env)], "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED="+cgo)
 	if o.work != "" {

@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/zeroframe/zeroframe/tools/machine/child"
+	"github.com/zeroframe/zeroframe/tools/machine/host"
 )
 
 // ErrNoCompanion is returned when a companion can be neither found nor built.
@@ -79,7 +79,7 @@ func Companion(ctx context.Context, pkg, name string, building func()) (string, 
 		"TMPDIR="+o.work, env)
 	var msg bytes.Buffer
 	cmd.Stderr = &msg
-	if err := child.Run(ctx, cmd); err != nil {
+	if err := host.Run(ctx, cmd); err != nil {
 		return "", o.goError(ctx, err, fmt.Errorf("%w: %s cannot be built%s", ErrNoCompanion, name,
 			goSaid(msg.Bytes(), err)))
 	}

@@ -23,7 +23,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/machine/child"
+	"github.com/zeroframe/zeroframe/tools/machine/host"
 )
 
 const (
@@ -151,14 +151,14 @@ func (o *BuildOptions) compileKernel(ctx context.Context, source,
 	cmd.Stdout, cmd.Stderr = &out, said
 	if o.progress != nil {
 		o.progress.kernel = func() []string {
-			names := child.Command(ctx, cmd.Path,
+			names := host.Command(ctx, cmd.Path,
 				append([]string{"list", "-deps", "--"}, o.missing...)...)
 			names.Dir, names.Env = cmd.Dir, cmd.Env
 			out, _ := names.Output() // without them, the program's packages are all there is
 			return strings.Fields(string(out))
 		}
 	}
-	err = child.Run(ctx, cmd)
+	err = host.Run(ctx, cmd)
 	end()
 	if err != nil {
 		// go: go.mod requires go >= 1.26.0 (running go 1.24.3; GOTOOLCHAIN=local)

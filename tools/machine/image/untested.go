@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/machine/child"
+	"github.com/zeroframe/zeroframe/tools/machine/host"
 )
 
 // Untested returns the line that go test -cover has for a package without test files, and
@@ -34,7 +34,7 @@ func Untested(ctx context.Context, o BuildOptions, pkg,
 	cmd := o.goCommand(ctx, "0", append(args, pkg)...)
 	var said, msg bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &msg
-	if err := child.Run(ctx, cmd); err != nil {
+	if err := host.Run(ctx, cmd); err != nil {
 		return "", nil, fmt.Errorf("go test -cover %s: %w: %s", pkg, err, strings.TrimSpace(msg.String()))
 	}
 	if profile, err = os.ReadFile(out); err != nil && !errors.Is(err, os.ErrNotExist) {

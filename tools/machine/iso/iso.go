@@ -14,8 +14,7 @@ import (
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/format/whole"
-	"github.com/zeroframe/zeroframe/tools/machine/child"
-	"github.com/zeroframe/zeroframe/tools/machine/install"
+	"github.com/zeroframe/zeroframe/tools/machine/host"
 )
 
 // ErrMissing is returned when a program or a file of GRUB's is not there.
@@ -37,7 +36,7 @@ type Options struct {
 
 // platform is a kind of firmware that GRUB starts from.
 type platform struct {
-	name, dir, thing string // the thing is one of package install
+	name, dir, thing string // the thing is one that package host installs
 }
 
 var platforms = []platform{
@@ -48,7 +47,7 @@ var platforms = []platform{
 // grubDirs is where systems have GRUB's modules.
 var grubDirs = []string{"/usr/lib/grub", "/usr/share/grub", "/usr/lib/grub2", "/usr/share/grub2"}
 
-// tools are the programs that are needed: one of the names, and what package install calls it.
+// tools are the programs that are needed: one of the names, and what package host calls it.
 var tools = []struct {
 	names []string
 	thing string
@@ -108,7 +107,7 @@ func Make(ctx context.Context, o Options) (firmware []string, err error) {
 	if err := write(tree, contents); err != nil {
 		return nil, err
 	}
-	cmd := child.Command(ctx, mkrescue, "-o", image, tree, "--", "-volid", "ZEROFRAME")
+	cmd := host.Command(ctx, mkrescue, "-o", image, tree, "--", "-volid", "ZEROFRAME")
 	cmd.Env = append(os.Environ(), "TMPDIR="+tmp) // where it leaves a folder if it is killed
 	var msg bytes.Buffer
 	cmd.Stdout = &msg
@@ -116,7 +115,7 @@ func Make(ctx context.Context, o Options) (firmware []string, err error) {
 		cmd.Stdout = io.MultiWriter(&msg, o.Words)
 	}
 	cmd.Stderr = cmd.Stdout
-	if err := child.Run(ctx, cmd); err != nil {
+	if err := host.Run(ctx, cmd); err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -166,7 +165,7 @@ func sentence(tool, words string, err error) error {
 		}
 		means := string(re.ExpandString(nil, s.means, words, at))
 		if s.thing != "" {
-			means += "; " + install.Hint("install it again", s.thing)
+			means += "; " + host.InstallHint("install it again", s.thing)
 		}
 		return fmt.Errorf("%s: %s", tool, means)
 	}
@@ -252,7 +251,7 @@ next:
 
 func missing(names, things []string) error {
 	return fmt.Errorf("%w: %s; %s", ErrMissing, strings.Join(names, "; "),
-		install.Hint("they come with GRUB, xorriso and mtools", things...))
+		host.InstallHint("they come with GRUB, xorriso and mtools", things...))
 }
 
 // MissingFirmware returns what an ISO image would not start from, with the package that
@@ -267,7 +266,7 @@ next:
 			}
 		}
 		all = append(all, fmt.Sprintf("not for %s: GRUB's modules %s are missing; %s", p.name, p.dir,
-			install.Hint("they come with GRUB", p.thing)))
+			host.InstallHint("they come with GRUB", p.thing)))
 	}
 	return strings.Join(all, "; ")
 }

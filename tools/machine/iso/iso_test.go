@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zeroframe/zeroframe/tools/machine/host"
 	"github.com/zeroframe/zeroframe/tools/machine/image"
-	"github.com/zeroframe/zeroframe/tools/machine/install"
 )
 
 func TestMain(m *testing.M) {
@@ -97,8 +97,8 @@ func TestMissing(t *testing.T) {
 	}
 	t.Setenv("PATH", debian)
 	for _, tt := range []struct{ there, says string }{
-		{"", "missing: grub-mkrescue; xorriso; mformat; " + install.Hint("", "grub", "xorriso", "mtools")},
-		{"grub2-mkrescue mformat", "missing: xorriso; " + install.Hint("", "xorriso")},
+		{"", "missing: grub-mkrescue; xorriso; mformat; " + host.InstallHint("", "grub", "xorriso", "mtools")},
+		{"grub2-mkrescue mformat", "missing: xorriso; " + host.InstallHint("", "xorriso")},
 		{"grub-mkrescue xorriso mformat", ""},
 	} {
 		path, err := find(func(name string) (string, error) {

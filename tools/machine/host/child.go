@@ -1,9 +1,8 @@
-// Package child starts programs that a terminal's ^C does not reach: their starter gets it, and
-// ends them. If both got it, a child that is gone before its starter has seen the signal would look
-// like one that has failed.
-//
-// It imports the standard library alone. Context: the host.
-package child
+package host
+
+// A program that a terminal's ^C does not reach: its starter gets it, and ends the program. If both
+// got it, a child that is gone before its starter has seen the signal would look like one that has
+// failed.
 
 import (
 	"context"

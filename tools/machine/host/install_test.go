@@ -1,4 +1,4 @@
-package install
+package host
 
 import (
 	"os"
@@ -17,7 +17,7 @@ func only(program string) func(string) (string, error) {
 	}
 }
 
-func TestCommand(t *testing.T) {
+func TestInstallCommand(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		manager, things string
@@ -42,10 +42,10 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-func TestHint(t *testing.T) {
+func TestInstallHint(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if got := Hint("build it", "qemu"); got != "build it" {
-		t.Errorf("Hint without a manager = %q", got)
+	if got := InstallHint("build it", "qemu"); got != "build it" {
+		t.Errorf("InstallHint without a manager = %q", got)
 	}
 }
 

@@ -1,4 +1,4 @@
-package install
+package host
 
 // A message that says what is missing says also the one line to type. That line has to be
 // right on this system, so it is made of a table and not of a Debian name in prose.
@@ -52,17 +52,17 @@ var packages = map[string]map[string]string{
 	"go": {"apt-get": none, "zypper": none, "dnf": "golang", "winget": "GoLang.Go"},
 }
 
-// Command returns the command that installs things ("qemu", "gdb", "grub", ...) on this
+// InstallCommand returns the command that installs things ("qemu", "gdb", "grub", ...) on this
 // machine with the first package manager that is in PATH, or "" if there is none or it does
 // not have them all.
-func Command(things ...string) string {
+func InstallCommand(things ...string) string {
 	return command(exec.LookPath, os.Geteuid() == 0, things)
 }
 
-// Hint is the end of a message that something is missing: the command that installs the
+// InstallHint is the end of a message that something is missing: the command that installs the
 // things, or otherwise what else is to be done.
-func Hint(otherwise string, things ...string) string {
-	if c := Command(things...); c != "" {
+func InstallHint(otherwise string, things ...string) string {
+	if c := InstallCommand(things...); c != "" {
 		return "install it with: " + c
 	}
 	return otherwise
