@@ -32,11 +32,11 @@
 // the same compile unit, 10 to 20 µs anywhere. Of 100,000 addresses at once each costs 0.1 to
 // 1.5 µs. Memory: the symbol table, what was read of DWARF last, and what had to be unfolded.
 //
-// The packages symbol, lookup and buildid follow semantic versions, with those of the module: until v1 a minor version may change an exported name,
-// and CHANGELOG.md says which; a patch version changes none. From v1 on what compiles with a
-// version compiles with all later ones of the same major. Answers are no part of the promise
-// where a later version knows more. What else this package exports for zf's own use, such as
-// the fields of the embedded elf.File, is not promised.
+// The packages symbol, lookup and buildid follow semantic versions, with those of the module: until
+// v1 a minor version may change an exported name, and CHANGELOG.md says which; a patch version
+// changes none. From v1 on what compiles with a version compiles with all later ones of the same
+// major. Answers are no part of the promise where a later version knows more. What else this
+// package exports for zf's own use, such as the fields of the embedded elf.File, is not promised.
 //
 // # How
 //

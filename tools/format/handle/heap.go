@@ -165,7 +165,8 @@ func (h *Heap) Profile(names Resolver, file string) *profile.Profile {
 
 // sample returns the sample of objects of a size, with a label if they are those since a garbage
 // collection.
-func (c *HeapCount) sample(size, rate int64, stack []*profile.Location, since bool) *profile.Sample {
+func (c *HeapCount) sample(size, rate int64, stack []*profile.Location,
+	since bool) *profile.Sample {
 	ao, ab := scale(c.Allocs, c.Allocs*size, rate)
 	io, ib := scale(c.Allocs-c.Frees, (c.Allocs-c.Frees)*size, rate)
 	s := &profile.Sample{Value: []int64{ao, ab, io, ib},

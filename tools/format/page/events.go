@@ -107,7 +107,8 @@ func events(t *wire.Trace) *timeView {
 		}
 		r := &v.Rows[in]
 		m := timeMark{X: decimal(at(e.Ago)), Top: r.Line - 6, Class: cmp.Or(eventClasses[e.Kind], "call"),
-			timeEvent: timeEvent{fmt.Sprintf("%d.%03d", e.Ago/1000, e.Ago%1000), e.What(), whereOf(e), e.Thread}}
+			timeEvent: timeEvent{fmt.Sprintf("%d.%03d", e.Ago/1000, e.Ago%1000), e.What(), whereOf(e),
+				e.Thread}}
 		// What takes a time is a bar: a wait for the lock before its event; a call that blocks until its
 		// thread has its result or makes the next call, as one that was to wait starts over.
 		switch {

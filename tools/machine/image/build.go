@@ -114,7 +114,7 @@ type BuildOptions struct {
 	ldflags     string
 	dropSymbols bool                     // -ldflags=-s
 	dropDWARF   bool                     // -ldflags=-w
-	work        string                   // for what the go command leaves if it is interrupted; "": none
+	work        string                   // for what the go command leaves if interrupted; "": none
 	own         []string                 // the kernel's packages, if the program imports it
 	profile     string                   // the file for PGO, absolute; "": none
 	covered     []string                 // packages that are covered, if coverage names some

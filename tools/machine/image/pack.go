@@ -74,8 +74,8 @@ func pack(file []byte, drops func(name string) bool) ([]byte, error) {
 	return out, nil
 }
 
-// unloaded returns the numbers of the sections that are not loaded, in their order in the file. They
-// have to be behind what is, which ends at end.
+// unloaded returns the numbers of the sections that are not loaded, in their order in the file.
+// They have to be behind what is, which ends at end.
 func (l *layout) unloaded(end, size uint64) (order []int, err error) {
 	for i, s := range l.sects {
 		if elf.SectionType(s.Type) == elf.SHT_NULL || elf.SectionType(s.Type) == elf.SHT_NOBITS ||

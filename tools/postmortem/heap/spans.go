@@ -214,8 +214,8 @@ func (h *Heap) readSpan(r *record, heapGen uint32) error {
 	return nil
 }
 
-// readAllocated reads which objects of a span are allocated, and returns how many: those in front of
-// free, and those that the bits say.
+// readAllocated reads which objects of a span are allocated, and returns how many: those in front
+// of free, and those that the bits say.
 func (h *Heap) readAllocated(s *span, bitsAt, free uint64) (n uint64, err error) {
 	s.alloc = make([]byte, (s.count+7)/8)
 	if err := h.read(s.alloc, bitsAt); err != nil {

@@ -410,7 +410,8 @@ func (w *Why) before(ctx context.Context, path []entry, at int,
 			last.count), nil
 }
 
-// pathAgain reads the way to path[at] again, as its last entry: the machine's memory is needed then.
+// pathAgain reads the way to path[at] again, as its last entry: the machine's memory is needed
+// then.
 func (w *Why) pathAgain(ctx context.Context, path []entry, at int) ([]entry, int, error) {
 	path, err := w.pathTo(ctx, path[at].count, windows[0])
 	return path, len(path) - 1, err

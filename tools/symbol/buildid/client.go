@@ -1,7 +1,7 @@
 package buildid
 
-// debuginfod's files by build ID, as elfutils' client gets them: the same environment variables, the
-// same requests, and one cache folder with it, so that what gdb, perf or eu-addr2line has
+// debuginfod's files by build ID, as elfutils' client gets them: the same environment variables,
+// the same requests, and one cache folder with it, so that what gdb, perf or eu-addr2line has
 // downloaded is there for zf, and the other way round.
 //
 // A file is downloaded under another name and compared with the build ID before it gets its place,

@@ -139,8 +139,8 @@ type piece struct {
 	of int
 }
 
-// share gives each piece between two bounds to the first spans that are there, by their numbers from
-// 1 on: it has depth places.
+// share gives each piece between two bounds to the first spans that are there, by their numbers
+// from 1 on: it has depth places.
 func share(spans []elf.Span, bounds []uint64, depth int) []int {
 	// next[i] is i if a place is free; otherwise it leads to the next piece of which one is, as in a
 	// union-find.

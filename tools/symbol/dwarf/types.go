@@ -234,8 +234,8 @@ func (g *typeGraph) unit(u *unit) error {
 	return nil
 }
 
-// readTypeAttrs reads an entry's name, whether it is defined in it, and the references: to its type,
-// to what it completes, and Go's to the key and the element.
+// readTypeAttrs reads an entry's name, whether it is defined in it, and the references: to its
+// type, to what it completes, and Go's to the key and the element.
 func readTypeAttrs(u *unit, a *abbrev, c *elf.Cursor) (name value, inside bool, refs [4]uint64) {
 	inside, refs = true, [4]uint64{nowhere, nowhere, nowhere, nowhere}
 	for i := range a.attrs {
