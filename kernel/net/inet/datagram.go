@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"gvisor.dev/gvisor/pkg/buffer"
+	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/checksum"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
@@ -66,10 +67,27 @@ func give(c *net.UDPConn, id stack.TransportEndpointID, p *stack.PacketBuffer) b
 	if addr(id.RemoteAddress).IsUnspecified() && id.LocalAddress != header.IPv4Broadcast {
 		return true // an answer would come to ourselves; DHCP's clients have no address yet
 	}
+	data, ok := undamaged(p.TransportHeader().Slice(), p.Data().AsRange().ToSlice(), p.Network(),
+		p.NetworkProtocolNumber)
+	if !ok {
+		return true // it is lost, as any may be
+	}
 	to := netip.AddrPortFrom(netip.AddrFrom16(addr(id.LocalAddress).As16()), id.LocalPort)
-	_, _, err := c.WriteMsgUDPAddrPort(p.Data().AsRange().ToSlice(),
-		source(netip.AddrPortFrom(addr(id.RemoteAddress), id.RemotePort)), to)
+	_, _, err := c.WriteMsgUDPAddrPort(data, source(netip.AddrPortFrom(addr(id.RemoteAddress), id.RemotePort)), to)
 	return !errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// undamaged returns the data of a datagram, of all that its packet has after UDP's header, and
+// whether length and checksum are right. (The stack looks at those of its own sockets alone.)
+func undamaged(u header.UDP, data []byte, ip header.Network, version tcpip.NetworkProtocolNumber,
+) ([]byte, bool) {
+	if n := int(u.Length()) - header.UDPMinimumSize; n >= 0 && n < len(data) {
+		data = data[:n]
+	}
+	sum := func() uint16 { return checksum.Checksum(data, 0) }
+	length, whole := header.UDPValid(u, sum, uint16(len(data)), version, ip.SourceAddress(),
+		ip.DestinationAddress(), false)
+	return data, length && whole
 }
 
 // source returns the control message by which a datagram has another machine's address.

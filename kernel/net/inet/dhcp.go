@@ -1,6 +1,7 @@
 package inet
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"net/netip"
@@ -125,17 +126,21 @@ func (c *dhcpConn) takes(frame []byte) bool {
 		return false
 	}
 	ip := header.IPv4(frame[start:])
-	if !ip.IsValid(len(ip)) || ip.TransportProtocol() != header.UDPProtocolNumber ||
-		ip.FragmentOffset() != 0 {
+	if !ip.IsValid(len(ip)) || !ip.IsChecksumValid() ||
+		ip.TransportProtocol() != header.UDPProtocolNumber || ip.FragmentOffset() != 0 || ip.More() {
 		return false
 	}
 	u := header.UDP(ip.Payload())
 	if len(u) < header.UDPMinimumSize || u.SourcePort() != dhcpServer ||
-		u.DestinationPort() != dhcpClient || int(u.Length()) > len(u) || int(u.Length()) < header.UDPMinimumSize {
+		u.DestinationPort() != dhcpClient {
+		return false
+	}
+	data, ok := undamaged(u, u[header.UDPMinimumSize:], ip, header.IPv4ProtocolNumber)
+	if !ok {
 		return false
 	}
 	select {
-	case c.in <- append([]byte(nil), u[header.UDPMinimumSize:u.Length()]...):
+	case c.in <- bytes.Clone(data):
 	default: // nobody asks
 	}
 	return true

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"unsafe"
 
+	"gvisor.dev/gvisor/pkg/tcpip/checksum"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 
 	"github.com/zeroframe/zeroframe/kernel/linux"
@@ -24,7 +25,8 @@ func refusedDatagram(frame []byte) (from, to netip.AddrPort, ok bool) {
 		ip.TransportProtocol() == header.ICMPv4ProtocolNumber {
 		m := header.ICMPv4(ip.Payload())
 		if len(m) < message+header.IPv4MinimumSize || m.Type() != header.ICMPv4DstUnreachable ||
-			m.Code() != header.ICMPv4PortUnreachable {
+			m.Code() != header.ICMPv4PortUnreachable || ip.FragmentOffset() != 0 || ip.More() ||
+			!ip.IsChecksumValid() || checksum.Checksum(m, 0) != 0xffff {
 			return from, to, false
 		}
 		of := header.IPv4(m[message:])
@@ -34,8 +36,10 @@ func refusedDatagram(frame []byte) (from, to netip.AddrPort, ok bool) {
 	if ip := header.IPv6(data); ip.IsValid(len(data)) &&
 		ip.NextHeader() == uint8(header.ICMPv6ProtocolNumber) {
 		m := header.ICMPv6(ip.Payload())
+		sum := header.PseudoHeaderChecksum(header.ICMPv6ProtocolNumber, ip.SourceAddress(),
+			ip.DestinationAddress(), uint16(len(m)))
 		if len(m) < message+header.IPv6MinimumSize || m.Type() != header.ICMPv6DstUnreachable ||
-			m.Code() != header.ICMPv6PortUnreachable {
+			m.Code() != header.ICMPv6PortUnreachable || checksum.Checksum(m, sum) != 0xffff {
 			return from, to, false
 		}
 		of := header.IPv6(m[message:])
