@@ -14,26 +14,75 @@ import (
 	"sync"
 )
 
-// A Relay passes datagrams on, from 127.0.0.1 to a receiver and back. Of all of them the share loss
-// is lost; a third of that comes twice, and another third late, behind up to eight later ones.
-type Relay struct {
-	// Conn takes what the machines send.
-	Conn *net.UDPConn
-
+// A Line passes packets on in one direction. Of all of them the share loss is lost; a third of that
+// comes twice, and another third late, after up to eight later ones. Its methods may be called from
+// several goroutines.
+type Line struct {
 	mu           sync.Mutex
 	rand         *rand.Rand
 	loss         float64
-	to           map[string]*net.UDPConn // by the machine's address
-	held         [2][]held
+	held         []held
 	lost, passed int
-	see          func([]byte)
 }
 
-// held is a datagram that is late: so many others come first.
+// held is a packet that is late: so many others come first.
 type held struct {
 	b     []byte
 	after int
 	send  func([]byte)
+}
+
+// NewLine returns a line. With the same seed and packets it loses the same ones.
+func NewLine(loss float64, seed uint64) *Line {
+	return &Line{rand: rand.New(rand.NewPCG(seed, 1)), loss: loss}
+}
+
+// Counts returns how many packets have come, and how many of them are lost.
+func (l *Line) Counts() (passed, lost int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.passed, l.lost
+}
+
+// Pass sends a packet on, or does not, and those before it that are late enough. send may be called
+// after Pass has returned, by another call of it.
+func (l *Line) Pass(b []byte, send func([]byte)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.passed++
+	switch x := l.rand.Float64(); {
+	case x < l.loss:
+		l.lost++
+	case x < l.loss+l.loss/3:
+		l.held = append(l.held, held{bytes.Clone(b), 1 + l.rand.IntN(8), send})
+		return
+	case x < l.loss+2*l.loss/3:
+		send(b)
+		send(b)
+	default:
+		send(b)
+	}
+	left := l.held[:0]
+	for _, h := range l.held {
+		if h.after--; h.after == 0 {
+			h.send(h.b)
+		} else {
+			left = append(left, h)
+		}
+	}
+	l.held = left
+}
+
+// A Relay passes datagrams on, from 127.0.0.1 to a receiver and back, by a [Line] for each way.
+type Relay struct {
+	// Conn takes what the machines send.
+	Conn *net.UDPConn
+
+	out, back *Line
+
+	mu  sync.Mutex
+	to  map[string]*net.UDPConn // by the machine's address
+	see func([]byte)
 }
 
 // Start starts a relay to a port of 127.0.0.1. With the same seed and datagrams it loses the same
@@ -43,7 +92,7 @@ func Start(port string, loss float64, seed uint64) (*Relay, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Relay{Conn: conn, rand: rand.New(rand.NewPCG(seed, 1)), loss: loss,
+	r := &Relay{Conn: conn, out: NewLine(loss, seed), back: NewLine(loss, ^seed),
 		to: map[string]*net.UDPConn{}}
 	go r.run(port)
 	return r, nil
@@ -62,9 +111,9 @@ func (r *Relay) See(f func(b []byte)) {
 
 // Counts returns how many datagrams have come, and how many of them are lost.
 func (r *Relay) Counts() (passed, lost int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.passed, r.lost
+	passed, lost = r.out.Counts()
+	n, k := r.back.Counts()
+	return passed + n, lost + k
 }
 
 // Close ends it.
@@ -98,7 +147,7 @@ func (r *Relay) run(port string) {
 			r.to[from.String()] = back
 			go r.answers(back, from)
 		}
-		r.pass(0, b[:n], func(b []byte) { back.Write(b) })
+		r.pass(r.out, b[:n], func(b []byte) { back.Write(b) })
 		r.mu.Unlock()
 	}
 }
@@ -112,36 +161,15 @@ func (r *Relay) answers(from *net.UDPConn, to *net.UDPAddr) {
 			return
 		}
 		r.mu.Lock()
-		r.pass(1, b[:n], func(b []byte) { r.Conn.WriteToUDP(b, to) })
+		r.pass(r.back, b[:n], func(b []byte) { r.Conn.WriteToUDP(b, to) })
 		r.mu.Unlock()
 	}
 }
 
 // pass passes a datagram on in one direction, perhaps. The caller has the lock.
-func (r *Relay) pass(way int, b []byte, send func([]byte)) {
-	r.passed++
+func (r *Relay) pass(line *Line, b []byte, send func([]byte)) {
 	if r.see != nil {
 		r.see(b)
 	}
-	switch x := r.rand.Float64(); {
-	case x < r.loss:
-		r.lost++
-	case x < r.loss+r.loss/3:
-		r.held[way] = append(r.held[way], held{bytes.Clone(b), 1 + r.rand.IntN(8), send})
-		return
-	case x < r.loss+2*r.loss/3:
-		send(b)
-		send(b)
-	default:
-		send(b)
-	}
-	left := r.held[way][:0]
-	for _, h := range r.held[way] {
-		if h.after--; h.after == 0 {
-			h.send(h.b)
-		} else {
-			left = append(left, h)
-		}
-	}
-	r.held[way] = left
+	line.Pass(b, send)
 }
