@@ -2,15 +2,11 @@ package qemu
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"maps"
 	"net"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -19,19 +15,10 @@ import (
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
-	"gvisor.dev/gvisor/pkg/buffer"
-	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
-	"gvisor.dev/gvisor/pkg/tcpip/link/channel"
-	"gvisor.dev/gvisor/pkg/tcpip/link/ethernet"
-	"gvisor.dev/gvisor/pkg/tcpip/network/arp"
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
-	netstack "gvisor.dev/gvisor/pkg/tcpip/stack"
-	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
-	"gvisor.dev/gvisor/pkg/tcpip/transport/udp"
 
 	"github.com/zeroframe/zeroframe/qemu/await"
-	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 // A machine on a wire with a liar (liar_test.go), and a right client, which is gVisor's stack.
@@ -83,12 +70,7 @@ func TestInetHostile(t *testing.T) {
 
 // hostile is a server's machine, and its network's end of the wire.
 type hostile struct {
-	t      *testing.T
-	ether  *ether
-	vm     *VM
-	out    *log
-	client http.Client
-	stack  *netstack.Stack
+	*neighbor
 
 	mu    sync.Mutex
 	seen  [][]byte              // the last frames of either side
@@ -98,64 +80,17 @@ type hostile struct {
 	asked uint32
 }
 
-const nicOfClient = 1
-
 func newHostile(t *testing.T, model string, cpus int) *hostile {
 	t.Helper()
-	h := &hostile{t: t, ether: newEther(t, model), kept: map[uint32]chan bool{}, opens: map[uint16]layers.TCP{}}
-	link := channel.New(4096, 1514, tcpip.LinkAddress(routerMAC))
-	h.stack = netstack.New(netstack.Options{
-		NetworkProtocols:   []netstack.NetworkProtocolFactory{arp.NewProtocol, ipv4.NewProtocol},
-		TransportProtocols: []netstack.TransportProtocolFactory{tcp.NewProtocol, udp.NewProtocol},
-	})
-	t.Cleanup(h.stack.Destroy)
-	if err := h.stack.CreateNIC(nicOfClient, ethernet.New(link)); err != nil {
-		t.Fatal(err)
-	}
-	at := tcpip.AddressWithPrefix{Address: tcpip.AddrFrom4Slice(routerIP), PrefixLen: 24}
-	h.stack.AddProtocolAddress(nicOfClient, tcpip.ProtocolAddress{Protocol: ipv4.ProtocolNumber, AddressWithPrefix: at}, netstack.AddressProperties{})
-	h.stack.SetRouteTable([]tcpip.Route{{Destination: at.Subnet(), NIC: nicOfClient}})
-	go func() {
-		for {
-			p := link.ReadContext(t.Context())
-			if p == nil {
-				return
-			}
-			v := p.ToView()
-			b := bytes.Clone(v.AsSlice())
-			v.Release()
-			p.DecRef()
-			h.see(b)
-			h.ether.conn.WriteTo(b, h.ether.qemu)
-		}
-	}()
-	go func() {
-		for p := range h.ether.frames {
-			h.take(p)
-			b := netstack.NewPacketBuffer(netstack.PacketBufferOptions{Payload: buffer.MakeWithData(p.Data())})
-			link.InjectInbound(0, b)
-			b.DecRef()
-		}
-	}()
-	h.client = http.Client{Timeout: limit, Transport: &http.Transport{DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return gonet.DialContextTCP(ctx, h.stack, h.at(80), ipv4.ProtocolNumber)
-		}}}
-	path := built(t, image.BuildOptions{Package: "./testdata/inet", Inet: true})
-	h.vm, h.out = start(t, Config{Kernel: path, CPUs: cpus, MemoryMiB: hostileMiB, Extra: h.ether.args, Timeout: 20 * limit,
-		Append: fmt.Sprintf("report=off net=on ip=%v::%v:255.255.255.0 -- serve", guestIP, routerIP)}, "")
-	h.out.For(t, "serving")
+	h := &hostile{kept: map[uint32]chan bool{}, opens: map[uint16]layers.TCP{}}
+	h.neighbor = newNeighbor(t, newEther(t, model), 0, h.see, h.take)
+	h.serve(Config{CPUs: cpus, MemoryMiB: hostileMiB})
 	h.serves()
 	return h
 }
 
 // hostileMiB is the machine's memory.
 const hostileMiB = 96
-
-// at is a port of the machine.
-func (h *hostile) at(port uint16) tcpip.FullAddress {
-	return tcpip.FullAddress{NIC: nicOfClient, Addr: tcpip.AddrFrom4Slice(guestIP), Port: port}
-}
 
 // see keeps a frame for the liar.
 func (h *hostile) see(b []byte) {
@@ -231,34 +166,6 @@ func (h *hostile) serves() {
 	})
 }
 
-// get asks the machine's server, again if the liar has reset the connection.
-func (h *hostile) get(path string) (body string) {
-	h.t.Helper()
-	await.Poll(h.t, "an answer", func() bool {
-		r, err := h.client.Get("http://machine" + path)
-		if err != nil {
-			return false
-		}
-		defer r.Body.Close()
-		b, err := io.ReadAll(r.Body)
-		body = string(b)
-		return err == nil
-	})
-	return body
-}
-
-// use is what the machine uses.
-type use struct{ Heap, Goroutines, Memory int }
-
-func (h *hostile) memory() (u use) {
-	h.t.Helper()
-	if s := h.get("/memory"); json.Unmarshal([]byte(s), &u) != nil {
-		h.t.Fatalf("the machine says %q", s)
-	}
-	return u
-}
-
-// bounded waits until what attacks have begun is over.
 func (h *hostile) bounded(before use) {
 	h.t.Helper()
 	u := h.memory()

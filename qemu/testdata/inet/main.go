@@ -15,6 +15,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -367,10 +369,37 @@ func serve() {
 	}()
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "hello from here") })
 	http.HandleFunc("/memory", memory)
+	http.HandleFunc("/fetch", fetch)
 	http.HandleFunc("/die", func(http.ResponseWriter, *http.Request) { go die() })
 	http.HandleFunc("/exit", func(http.ResponseWriter, *http.Request) { os.Exit(3) })
 	fmt.Println("serving")
 	panic(http.ListenAndServe(":80", nil))
+}
+
+// fetch sends n random bytes to the server at, which sends them back, and compares them; or, with
+// reset, it breaks the connection off halfway.
+func fetch(w http.ResponseWriter, r *http.Request) {
+	n, _ := strconv.Atoi(r.FormValue("n"))
+	c, err := net.DialTimeout("tcp", r.FormValue("at"), limit)
+	if err != nil {
+		fmt.Fprint(w, err)
+		return
+	}
+	defer c.Close()
+	sent := make([]byte, n)
+	rand.Read(sent)
+	if r.FormValue("reset") != "" {
+		c.Write(sent)
+		c.(*net.TCPConn).SetLinger(0)
+		fmt.Fprint(w, "reset")
+		return
+	}
+	go func() {
+		c.Write(sent)
+		c.(*net.TCPConn).CloseWrite()
+	}()
+	back, err := io.ReadAll(c)
+	fmt.Fprint(w, "same: ", bytes.Equal(back, sent), " ", err)
 }
 
 // memory tells what is in use.
