@@ -147,8 +147,8 @@ func (n *network) connect(c *net.TCPConn) {
 		c.Close()
 		return
 	}
+	close(made) // first: the program may send all it has, and its end, as soon as it knows
 	s.result(0)
-	close(made)
 	s.in(outDone)
 	<-outDone
 	s.close()
