@@ -1,0 +1,100 @@
+package qemu
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/google/gopacket"
+	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
+
+	"github.com/zeroframe/zeroframe/qemu/await"
+)
+
+// TestInetSlow: a server goes on while many clients keep connections open and never end their
+// requests, and the next as many use no more memory than they did.
+func TestInetSlow(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name            string
+		clients, memory int // memory in MiB
+	}{
+		{"some", 300, 96},
+		{"many", 10000, 1024},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := newNeighbor(t, newEther(t, "virtio-net-pci"), 0, func([]byte) {}, func(gopacket.Packet) {})
+			p.serve(Config{CPUs: 2, MemoryMiB: tt.memory})
+			p.get("/")
+			before := p.memory()
+			first := p.slow(tt.clients, before, before.Heap+tt.clients*4<<10+1<<20)
+			// The runtime keeps what it knows a goroutine by, for another one.
+			p.slow(tt.clients, before, first.Heap+1<<20)
+		})
+	}
+}
+
+// slow has clients keep connections open and go, and returns what the machine uses then, which is
+// to be less than heap.
+func (p *neighbor) slow(clients int, before use, heap int) (after use) {
+	p.t.Helper()
+	all := p.slowClients(clients)
+	for i, c := range all { // a little more of a header's line
+		if _, err := c.Write([]byte("x")); err != nil {
+			p.t.Fatalf("client %d: %v", i, err)
+		}
+	}
+	await.Poll(p.t, "each client has a goroutine of the server's", func() bool {
+		return p.memory().Goroutines >= before.Goroutines+clients
+	})
+	open := p.memory()
+	if got := p.get("/"); got != "hello from here" {
+		p.t.Errorf("the server says %q", got)
+	}
+	for _, c := range all {
+		c.Close()
+	}
+	await.Poll(p.t, "what the clients have used is free", func() bool {
+		after = p.memory()
+		return after.Goroutines < before.Goroutines+20 && after.Heap < heap
+	})
+	p.t.Logf("in use before %+v, with %d clients %+v (%d bytes each), after %+v", before, clients, open,
+		(open.Memory-before.Memory)/clients, after)
+	return after
+}
+
+// slowClients has clients begin requests that they do not end.
+func (p *neighbor) slowClients(n int) []net.Conn {
+	p.t.Helper()
+	all := make([]net.Conn, n)
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range 32 {
+		wg.Go(func() {
+			for i := range next {
+				ctx, cancel := context.WithTimeout(context.Background(), limit)
+				c, err := gonet.DialContextTCP(ctx, p.stack, p.at(80), ipv4.ProtocolNumber)
+				cancel()
+				if err != nil {
+					p.t.Errorf("client %d: %v", i, err)
+					continue
+				}
+				all[i] = c
+				fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: machine\r\nX-Slow: ")
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	if p.t.Failed() {
+		p.t.FailNow()
+	}
+	return all
+}
