@@ -1,13 +1,17 @@
 package qemu
 
 import (
+	"encoding/binary"
 	"net"
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
+
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 // TestInetLease: a machine that a neighbour floods with the prefixes of networks still takes the
@@ -32,7 +36,7 @@ func TestInetLease(t *testing.T) {
 			select {
 			case p := <-e.frames:
 				if d, _ := p.Layer(layers.LayerTypeDHCPv4).(*layers.DHCPv4); d != nil {
-					e.lease(d)
+					e.lease(d, guestIP, time.Hour, false)
 				}
 			case <-leased:
 				return
@@ -61,9 +65,55 @@ func (e *ether) advertise(networks byte) {
 	e.send(&layers.Ethernet{SrcMAC: routerMAC, DstMAC: net.HardwareAddr{0x33, 0x33, 0, 0, 0, 1}, EthernetType: layers.EthernetTypeIPv6}, ip, icmp, says)
 }
 
-// lease answers a DHCP client.
-func (e *ether) lease(asked *layers.DHCPv4) {
+// TestInetRenew: an address is asked for again in time, one that the server takes back is given up
+// at once, and the machine takes the next.
+func TestInetRenew(t *testing.T) {
+	t.Parallel()
+	e := newEther(t, "virtio-net-pci")
+	vm, _ := start(t, Config{Kernel: built(t, image.BuildOptions{Package: "./testdata/inet", Inet: true}), Extra: e.args,
+		Timeout: 2 * limit, Append: "report=off net=on -- serve"}, "")
+	next := net.IP{10, 9, 0, 3}
+	renewed, back := 0, false
+	e.frame("answer by the next address", func(p gopacket.Packet) bool {
+		if d, _ := p.Layer(layers.LayerTypeDHCPv4).(*layers.DHCPv4); d != nil {
+			ip := guestIP
+			if d.ClientIP.Equal(guestIP) {
+				renewed++
+			}
+			if back = back || renewed == 3; back {
+				ip = next
+			}
+			e.lease(d, ip, 4*time.Second, back && d.ClientIP.Equal(guestIP))
+		}
+		if !back {
+			return false
+		}
+		// Of the one that is taken back the machine knows nothing when it answers for the next.
+		e.arp(layers.ARPRequest, routerIP, next, routerMAC)
+		a := arpOf(p)
+		return a != nil && a.Operation == layers.ARPReply && net.IP(a.SourceProtAddress).Equal(next)
+	})
+	e.arp(layers.ARPRequest, routerIP, guestIP, routerMAC)
+	e.arp(layers.ARPRequest, routerIP, next, net.HardwareAddr{2, 0, 0, 0, 0, 9})
+	e.frame("answer to the last question", func(p gopacket.Packet) bool {
+		a := arpOf(p)
+		if a == nil || a.Operation != layers.ARPReply {
+			return false
+		}
+		if net.IP(a.SourceProtAddress).Equal(guestIP) {
+			t.Error("the machine answers for an address that it has no more")
+		}
+		return a.DstHwAddress[5] == 9
+	})
+	vm.Kill()
+}
+
+// lease answers a DHCP client, or refuses what it asks for.
+func (e *ether) lease(asked *layers.DHCPv4, to net.IP, length time.Duration, refuse bool) {
 	answer := map[byte]layers.DHCPMsgType{byte(layers.DHCPMsgTypeDiscover): layers.DHCPMsgTypeOffer, byte(layers.DHCPMsgTypeRequest): layers.DHCPMsgTypeAck}
+	if refuse {
+		answer[byte(layers.DHCPMsgTypeRequest)] = layers.DHCPMsgTypeNak
+	}
 	for _, o := range asked.Options {
 		if o.Type != layers.DHCPOptMessageType || answer[o.Data[0]] == 0 {
 			continue
@@ -73,10 +123,10 @@ func (e *ether) lease(asked *layers.DHCPv4) {
 		udp.SetNetworkLayerForChecksum(ip)
 		e.send(&layers.Ethernet{SrcMAC: routerMAC, DstMAC: everyone, EthernetType: layers.EthernetTypeIPv4}, ip, udp,
 			&layers.DHCPv4{Operation: layers.DHCPOpReply, HardwareType: layers.LinkTypeEthernet, HardwareLen: 6, Xid: asked.Xid,
-				YourClientIP: guestIP, ClientHWAddr: asked.ClientHWAddr, Options: layers.DHCPOptions{
+				YourClientIP: to, ClientHWAddr: asked.ClientHWAddr, Options: layers.DHCPOptions{
 					layers.NewDHCPOption(layers.DHCPOptMessageType, []byte{byte(answer[o.Data[0]])}),
 					layers.NewDHCPOption(layers.DHCPOptServerID, routerIP.To4()),
-					layers.NewDHCPOption(layers.DHCPOptLeaseTime, []byte{0, 0, 14, 16}),
+					layers.NewDHCPOption(layers.DHCPOptLeaseTime, binary.BigEndian.AppendUint32(nil, uint32(length.Seconds()))),
 					layers.NewDHCPOption(layers.DHCPOptSubnetMask, []byte{255, 255, 255, 0}),
 					layers.NewDHCPOption(layers.DHCPOptRouter, routerIP.To4()),
 				}})

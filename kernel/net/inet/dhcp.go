@@ -3,6 +3,7 @@ package inet
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"os"
@@ -27,7 +28,7 @@ const (
 	// firstTry and longestTry bound how long an answer is waited for, before the next question.
 	firstTry   = 500 * time.Millisecond
 	longestTry = 30 * time.Second
-	leastLease = time.Minute // a shorter one is asked for again as if it were of this length
+	leastLease = 4 * time.Second // a shorter one is asked for again as if it were of this length
 )
 
 // lease gets an address from a server, and keeps it for as long as the program runs.
@@ -56,9 +57,11 @@ func (n *network) lease() {
 				continue
 			}
 		}
-		if lease != nil && time.Since(lease.CreationTime) > lease.ACK.IPAddressLeaseTime(time.Hour) {
+		var refused *nclient4.ErrNak
+		if lease != nil && (errors.As(err, &refused) ||
+			time.Since(lease.CreationTime) > lease.ACK.IPAddressLeaseTime(time.Hour)) {
 			n.removeAddress(have)
-			lease, have = nil, netip.Prefix{}
+			lease, have, wait = nil, netip.Prefix{}, firstTry
 		}
 		<-n.clock.after(wait)
 		wait = min(2*wait, longestTry)
