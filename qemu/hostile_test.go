@@ -15,8 +15,6 @@ import (
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
-	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
-	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
 
 	"github.com/zeroframe/zeroframe/qemu/await"
 )
@@ -151,19 +149,7 @@ func (h *hostile) serves() {
 	if got := h.get("/"); got != "hello from here" {
 		h.t.Fatalf("the server says %q", got)
 	}
-	to := h.at(7)
-	c, err := gonet.DialUDP(h.stack, nil, &to, ipv4.ProtocolNumber)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	defer c.Close()
-	await.Poll(h.t, "an echo of a datagram", func() bool {
-		c.Write([]byte("right"))
-		c.SetReadDeadline(time.Now().Add(time.Second))
-		b := make([]byte, 100)
-		n, _ := c.Read(b)
-		return string(b[:n]) == "right"
-	})
+	await.Poll(h.t, "an echo of a datagram", h.answers)
 }
 
 func (h *hostile) bounded(before use) {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/google/gopacket"
 	"gvisor.dev/gvisor/pkg/buffer"
@@ -133,4 +134,20 @@ func (p *neighbor) memory() (u use) {
 		p.t.Fatalf("the machine says %q", s)
 	}
 	return u
+}
+
+// answers sends the machine a datagram, and reports whether it comes back.
+func (p *neighbor) answers() bool {
+	p.t.Helper()
+	to := p.at(7)
+	c, err := gonet.DialUDP(p.stack, nil, &to, ipv4.ProtocolNumber)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer c.Close()
+	c.Write([]byte("right"))
+	c.SetReadDeadline(time.Now().Add(time.Second))
+	b := make([]byte, 100)
+	n, _ := c.Read(b)
+	return string(b[:n]) == "right"
 }
