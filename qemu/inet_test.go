@@ -489,6 +489,18 @@ func TestInetWithout(t *testing.T) {
 	}
 }
 
+// TestInetISO: the program of an ISO talks to other machines, if the ISO was made with net=on.
+func TestInetISO(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "inet.iso")
+	if out, err := exec.Command(zfCommand(t), "iso", "-append", "net=on", "-o", file, "./testdata/inet", "--", "serve").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	const host = "127.33.1.9"
+	server(t, ".", "-p", host+":7777:7", "-timeout", "10m", file)
+	echoed(t, host, []byte("by the card"))
+}
+
 // TestForward: what -p takes, and what it refuses.
 func TestForward(t *testing.T) {
 	for s, want := range map[string]string{

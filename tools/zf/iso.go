@@ -33,6 +33,9 @@ build makes the same one).
 
 "zf run FILE.iso" boots it in QEMU by BIOS, "zf run -uefi FILE.iso" by UEFI.
 
+"-append net=on" has a program that uses package net talk to other machines by
+the machine's network card.
+
 ARGS are the program's arguments, as for zf run. It needs GRUB's grub-mkrescue
 with xorriso and mtools, and says which of them is missing.`
 

@@ -40,10 +40,11 @@ func (m *machine) hasAddress() bool {
 	return console || ip
 }
 
-// hasSockets reports whether the machine has a network for the program's sockets.
+// hasSockets reports whether the machine has a network for the program's sockets: it says so, as one
+// around which there is no QEMU does, or it has a card.
 func (m *machine) hasSockets() bool {
 	word, _ := lastOption(m.append, "net")
-	return m.qemu.Net != "" && (word == "" || word == "on")
+	return word == "on" || word == "" && m.qemu.Net != ""
 }
 
 // sayUnlinked says that nobody answers at the ports of -p, if the image has no network stack. One

@@ -13,3 +13,21 @@ func TestHasAddress(t *testing.T) {
 		}
 	}
 }
+
+// TestHasSockets: the network's stack is linked for a machine with a card, and for one that is told
+// to use its own.
+func TestHasSockets(t *testing.T) {
+	for _, tt := range []struct {
+		card, line string
+		want       bool
+	}{
+		{"", "", false}, {"", "net=on", true}, {"", "net=frames", false}, {"", "-- net=on", false},
+		{"virtio", "", true}, {"virtio", "net=on", true}, {"virtio", "net=frames", false},
+	} {
+		m := machine{append: tt.line}
+		m.qemu.Net = tt.card
+		if got := m.hasSockets(); got != tt.want {
+			t.Errorf("card %q, -append %q: %v; want %v", tt.card, tt.line, got, tt.want)
+		}
+	}
+}
