@@ -1,7 +1,6 @@
 package why
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -98,13 +97,13 @@ func (w *Why) sum(s *Story) (h *Hop, adds map[uint64]bool) {
 // notSetAnew looks whether the culprit has only added to a word as ever, which was set anew in
 // earlier rounds and now was not. Then it is not to blame alone; what has led past the write is, if
 // that can be told.
-func (w *Why) notSetAnew(ctx context.Context, s *Story) error {
+func (w *Why) notSetAnew(s *Story) error {
 	sum, adds := w.sum(s)
 	if sum == nil || sum.to.size > 8 || sum.to.size&(sum.to.size-1) != 0 {
 		return nil
 	}
 	w.say("who has written %s, until instruction %d", sum.to, sum.Count+1)
-	m, err := w.start(ctx)
+	m, err := w.start()
 	if err != nil {
 		return err
 	}
@@ -117,7 +116,7 @@ func (w *Why) notSetAnew(ctx context.Context, s *Story) error {
 	if !ok {
 		return nil
 	}
-	path, err := w.pathTo(ctx, r.reset.count-1, windows[0])
+	path, err := w.pathTo(r.reset.count-1, windows[0])
 	if err != nil {
 		return err
 	}
@@ -125,7 +124,7 @@ func (w *Why) notSetAnew(ctx context.Context, s *Story) error {
 	if !reset.Own {
 		return nil
 	}
-	b, ok, err := w.pastWrite(ctx, s, path, &reset, sum.to)
+	b, ok, err := w.pastWrite(s, path, &reset, sum.to)
 	if err != nil || !ok && !r.regular() {
 		return err
 	}
@@ -149,7 +148,7 @@ func (w *Why) notSetAnew(ctx context.Context, s *Story) error {
 	if s.blame(); !ok || b.p == (place{}) {
 		return nil
 	}
-	if err := w.followWays(ctx, s, []fork{{path: b.path, at: b.at, p: b.p, what: b.what,
+	if err := w.followWays(s, []fork{{path: b.path, at: b.at, p: b.p, what: b.what,
 		narrows: true}}); err != nil {
 		return err
 	}
@@ -180,7 +179,7 @@ type parting struct {
 // pastWrite finds the branch on the way to a write, which is the last instruction of a path, that
 // has led past it since: of those that the program has come to again the innermost one, when it was
 // there last.
-func (w *Why) pastWrite(ctx context.Context, s *Story, path []entry, write *Hop,
+func (w *Why) pastWrite(s *Story, path []entry, write *Hop,
 	to place) (b parting, ok bool, err error) {
 	mem, _ := path[len(path)-1].inst.Args[0].(x86asm.Mem)
 	next := path[len(path)-1].pc + uint64(path[len(path)-1].inst.Len)
@@ -189,7 +188,7 @@ func (w *Why) pastWrite(ctx context.Context, s *Story, path []entry, write *Hop,
 	for n := range mostOuter {
 		compare, jump, ok, more := w.decider(path, write, n)
 		if more && n == 0 && uint64(len(path)) <= windows[0]+1 {
-			if path, err = w.pathTo(ctx, path[len(path)-1].count, windows[1]); err != nil {
+			if path, err = w.pathTo(path[len(path)-1].count, windows[1]); err != nil {
 				return b, false, err
 			}
 			compare, jump, ok, _ = w.decider(path, write, n)
@@ -203,7 +202,7 @@ func (w *Why) pastWrite(ctx context.Context, s *Story, path []entry, write *Hop,
 		pcs = append(pcs, e.pc)
 	}
 	latest := map[uint64]uint64{}
-	_, err = w.lastCallSince(ctx, write.Count+1, s.Count, pcs, func(_ *machine, e *entry) bool {
+	_, err = w.lastCall(write.Count+1, s.Count, pcs, func(_ *machine, e *entry) bool {
 		if told[e.pc] && e.addressOf(mem, next) != to.addr {
 			return false // it was about another one
 		}
@@ -218,7 +217,7 @@ func (w *Why) pastWrite(ctx context.Context, s *Story, path []entry, write *Hop,
 	then := path[branches[last].compare : branches[last].jump+2]
 	objects := w.objects(path, branches[last].compare)
 	first, n := &then[0], len(then)-1
-	if b.path, err = w.pathTo(ctx, latest[last]+then[n].count-first.count, windows[0]); err != nil {
+	if b.path, err = w.pathTo(latest[last]+then[n].count-first.count, windows[0]); err != nil {
 		return b, false, err
 	}
 	end := len(b.path) - 1

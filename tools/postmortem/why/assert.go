@@ -1,7 +1,6 @@
 package why
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -22,12 +21,12 @@ func isAssertion(v *event) bool {
 }
 
 // asserted tells of a failed assertion.
-func (w *Why) asserted(ctx context.Context, s *Story, v *event) error {
+func (w *Why) asserted(s *Story, v *event) error {
 	s.assertion = true
 	s.Death = "a test has failed by " + v.function[strings.LastIndexByte(v.function, '.')+1:]
 	count := v.count
 	for i, n := range windows {
-		path, err := w.pathTo(ctx, count, n)
+		path, err := w.pathTo(count, n)
 		if err != nil {
 			return err
 		}
@@ -38,13 +37,13 @@ func (w *Why) asserted(ctx context.Context, s *Story, v *event) error {
 		h := w.hop(path, call)
 		compare, jump, ok, more := w.decider(path[:call+1], &h, 0)
 		if ok {
-			return w.conditions(ctx, s, path, call, compare, jump)
+			return w.conditions(s, path, call, compare, jump)
 		}
 		if !more {
 			return nil
 		}
 		if i == 0 && v.function[len(v.function)-1] != 'f' {
-			if count, err = w.logged(ctx, path[call], count); err != nil {
+			if count, err = w.logged(path[call], count); err != nil {
 				return err
 			}
 		}
@@ -54,9 +53,9 @@ func (w *Why) asserted(ctx context.Context, s *Story, v *event) error {
 
 // logged is for a test that has said what it fails for by t.Log, which takes long, and failed then:
 // the call of t.Log instead of the later one, if whoever came there had to come to the later one.
-func (w *Why) logged(ctx context.Context, fail entry, count uint64) (uint64, error) {
+func (w *Why) logged(fail entry, count uint64) (uint64, error) {
 	entries := []uint64{w.entry("testing.(*common).Log"), w.entry("testing.(*common).Logf")}
-	last, err := w.lastCall(ctx, count, entries, func(m *machine, e *entry) bool {
+	last, err := w.lastCall(0, count, entries, func(m *machine, e *entry) bool {
 		ra, _ := m.word(e.gpr[rsp])
 		const g = 14 // in Go's internal ABI; the stack may have been moved meanwhile
 		return e.gpr[g] == fail.gpr[g] && w.bound(ra, fail.pc, m.decode)
@@ -69,8 +68,7 @@ func (w *Why) logged(ctx context.Context, fail entry, count uint64) (uint64, err
 
 // conditions follows what the conditions compared that are in one line and led to path[call], the
 // last one first.
-func (w *Why) conditions(ctx context.Context, s *Story, path []entry, call, compare,
-	jump int) error {
+func (w *Why) conditions(s *Story, path []entry, call, compare, jump int) error {
 	s.At, s.Count = w.hop(path, compare), path[compare].count
 	failed := w.hop(path, call)
 	var counts [][2]uint64
@@ -85,7 +83,7 @@ func (w *Why) conditions(ctx context.Context, s *Story, path []entry, call, comp
 	var all []Hop // who may be to blame, by condition
 	lost := false
 	for _, c := range counts {
-		path, err := w.pathTo(ctx, c[1]+1, windows[0])
+		path, err := w.pathTo(c[1]+1, windows[0])
 		if err != nil {
 			s.Unfinished = true
 			return err
@@ -93,7 +91,7 @@ func (w *Why) conditions(ctx context.Context, s *Story, path []entry, call, comp
 		before := s.Causes
 		s.Causes, s.Culprit, s.OneOf = nil, nil, nil
 		back := len(path) - 1 - int(c[1]+1-c[0])
-		err = w.condition(ctx, s, path, back)
+		err = w.condition(s, path, back)
 		s.Causes = append(before, s.Causes...)
 		if s.Culprit != nil {
 			all = append(all, *s.Culprit)
@@ -135,9 +133,9 @@ func (w *Why) outermost(pc uint64) (at struct {
 }
 
 // condition follows what one condition compared.
-func (w *Why) condition(ctx context.Context, s *Story, path []entry, compare int) error {
+func (w *Why) condition(s *Story, path []entry, compare int) error {
 	at, from := compare, w.compared(&path[compare])
-	if told, err := w.comparedError(ctx, s, path, compare, from); told || err != nil {
+	if told, err := w.comparedError(s, path, compare, from); told || err != nil {
 		return err
 	}
 	if i, p, ok := w.unequal(path, compare); ok {
@@ -146,20 +144,20 @@ func (w *Why) condition(ctx context.Context, s *Story, path []entry, compare int
 	for i, p := range from[:min(len(from), 2)] {
 		if i > 0 {
 			var err error
-			if path, at, err = w.pathAgain(ctx, path, at); err != nil {
+			if path, at, err = w.pathAgain(path, at); err != nil {
 				return err
 			}
 		}
 		f := fork{path: path, at: at, p: p}
 		first := len(s.Causes)
-		if err := w.followAs(ctx, s, path, at, p, w.what(&f)); err != nil {
+		if err := w.followAs(s, path, at, p, w.what(&f)); err != nil {
 			return err
 		}
 		c := &s.Causes[first]
 		_, made := s.culprit(c)
 		if n := len(c.Hops); len(from) == 1 && !made && n > 0 && c.Hops[n-1].Own &&
 			c.Hops[n-1].How == "constant" && p.kind == inRegister && p.size == 1 {
-			return w.whyThere(ctx, s, &c.Hops[n-1]) // a function's answer, true or false
+			return w.whyThere(s, &c.Hops[n-1]) // a function's answer, true or false
 		}
 	}
 	s.blameCompared()

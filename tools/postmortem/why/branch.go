@@ -1,7 +1,6 @@
 package why
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -104,26 +103,26 @@ func (w *Why) decides(path []entry, jump, k int) bool {
 // whyThere adds to a story why the code has come to a step: what the comparison was about that has
 // decided it. The culprit is then who has made that what it was, if that can be told; otherwise it
 // stays who it is.
-func (w *Why) whyThere(ctx context.Context, s *Story, h *Hop) error {
+func (w *Why) whyThere(s *Story, h *Hop) error {
 	if s.asked++; s.asked > mostAsked {
 		return nil
 	}
 	for _, n := range windows[:2] {
-		path, err := w.pathTo(ctx, h.Count, n)
+		path, err := w.pathTo(h.Count, n)
 		if err != nil {
 			return err
 		}
 		if strings.HasPrefix(h.By, "strconv.") { // its errors are about the text that it was given first
 			if k, ok := w.ownCallOf(path, len(path)-1); ok {
 				text := w.at.bytes(path[k].gpr[rax], path[k].gpr[rbx])
-				return w.followElse(ctx, s, path, k, register(rax),
+				return w.followElse(s, path, k, register(rax),
 					fmt.Sprintf("it came to that by the text %.60q", text), h)
 			}
 			continue
 		}
 		compare, _, ok, more := w.decider(path, h, 0)
 		if ok {
-			return w.ask(ctx, s, path, compare, h)
+			return w.ask(s, path, compare, h)
 		}
 		if !more {
 			return nil
@@ -144,10 +143,9 @@ func (w *Why) ownCallOf(path []entry, k int) (call int, ok bool) {
 
 // followElse follows a value; whoever has made it is to blame, otherwise who is so already. If it
 // may be one of several, nobody is.
-func (w *Why) followElse(ctx context.Context, s *Story, path []entry, at int, p place, what string,
-	maker *Hop) error {
+func (w *Why) followElse(s *Story, path []entry, at int, p place, what string, maker *Hop) error {
 	old := s.Culprit
-	if err := w.followAs(ctx, s, path, at, p, what); err != nil || len(s.OneOf) > 0 {
+	if err := w.followAs(s, path, at, p, what); err != nil || len(s.OneOf) > 0 {
 		return err
 	}
 	s.Culprit = old
@@ -158,10 +156,10 @@ func (w *Why) followElse(ctx context.Context, s *Story, path []entry, at int, p 
 }
 
 // ask follows what was compared.
-func (w *Why) ask(ctx context.Context, s *Story, path []entry, compare int, maker *Hop) error {
+func (w *Why) ask(s *Story, path []entry, compare int, maker *Hop) error {
 	at, from := compare, w.compared(&path[compare])
 	here, loop := w.hop(path, compare), false
-	if told, err := w.comparedError(ctx, s, path, compare, from); told || err != nil {
+	if told, err := w.comparedError(s, path, compare, from); told || err != nil {
 		return err
 	}
 	if i, p, ok := w.unequal(path, compare); ok {
@@ -176,14 +174,14 @@ func (w *Why) ask(ctx context.Context, s *Story, path []entry, compare int, make
 	for i, p := range from[:min(len(from), 2)] {
 		if i > 0 {
 			var err error
-			if path, at, err = w.pathAgain(ctx, path, at); err != nil {
+			if path, at, err = w.pathAgain(path, at); err != nil {
 				return err
 			}
 		}
 		what := fmt.Sprintf("it came to that since %s was %#x, in %s", p, w.value(path, at, p),
 			where(&here))
 		old := s.Culprit
-		if err := w.followAs(ctx, s, path, at, p, what); err != nil {
+		if err := w.followAs(s, path, at, p, what); err != nil {
 			return err
 		}
 		s.Culprit, several = old, len(s.OneOf) > 0
@@ -192,7 +190,7 @@ func (w *Why) ask(ctx context.Context, s *Story, path []entry, compare int, make
 		if k, made := s.culprit(c); made && s.elsewhere(k, maker) &&
 			(latest == nil || k.Count > latest.Count) {
 			if loop {
-				if less, err := w.shorter(ctx, k); err != nil || !less {
+				if less, err := w.shorter(k); err != nil || !less {
 					c.End += "; " + cannotTell + "which of the rounds should have ended otherwise"
 					return err
 				}
@@ -200,7 +198,7 @@ func (w *Why) ask(ctx context.Context, s *Story, path []entry, compare int, make
 			latest = k
 		} else if !made && n > 0 && c.Hops[n-1].Own && c.Hops[n-1].How == "constant" && len(from) == 1 &&
 			p.kind == inRegister && p.size == 1 {
-			return w.whyThere(ctx, s, &c.Hops[n-1]) // a function's answer, true or false
+			return w.whyThere(s, &c.Hops[n-1]) // a function's answer, true or false
 		}
 	}
 	switch {
@@ -271,12 +269,12 @@ func (w *Why) withoutCounters(path []entry, compare int, from []place) []place {
 
 // shorter reports whether a step has made a word less than it was: a look-up that has come to its
 // end without a hit is due to that, and not to what has made it more.
-func (w *Why) shorter(ctx context.Context, h *Hop) (bool, error) {
+func (w *Why) shorter(h *Hop) (bool, error) {
 	var addr uint64
 	if _, err := fmt.Sscanf(h.Place, "%v", &addr); err != nil || !h.Store {
 		return false, nil
 	}
-	if _, err := w.pathTo(ctx, h.Count, 1); err != nil {
+	if _, err := w.pathTo(h.Count, 1); err != nil {
 		return false, err
 	}
 	before, ok := w.at.word(addr)

@@ -1,7 +1,6 @@
 package why
 
 import (
-	"context"
 	"fmt"
 	"slices"
 )
@@ -12,9 +11,8 @@ import (
 // leftAlone adds to a story, which does not know which of two values is off, why the word that one
 // of them came from was not written again. heals is the verdict on that value. Somebody is named
 // only if the death would not have come about but for what he has done.
-func (w *Why) leftAlone(ctx context.Context, s *Story, path []entry, at int, p place,
-	heals verdict) error {
-	hops, _, err := w.chain(ctx, s, path, at, p,
+func (w *Why) leftAlone(s *Story, path []entry, at int, p place, heals verdict) error {
+	hops, _, err := w.chain(s, path, at, p,
 		func(h *Hop) bool { return h.Own && h.Store && h.By == "" })
 	n := len(hops) - 1
 	if err != nil || n < 0 || !hops[n].Store {
@@ -24,12 +22,12 @@ func (w *Why) leftAlone(ctx context.Context, s *Story, path []entry, at int, p p
 		heals = nil // what the word would have had to be is not known
 	}
 	for _, most := range windows[:2] {
-		if path, err = w.pathTo(ctx, hops[n].Count, most); err != nil {
+		if path, err = w.pathTo(hops[n].Count, most); err != nil {
 			return err
 		}
 		compare, jump, ok, more := w.decider(path, &hops[n], 0)
 		if ok {
-			return w.passedBy(ctx, s, path[compare:jump+2], w.objects(path, compare), &hops[n], heals)
+			return w.passedBy(s, path[compare:jump+2], w.objects(path, compare), &hops[n], heals)
 		}
 		if !more {
 			break
@@ -58,15 +56,14 @@ func (w *Why) objects(path []entry, compare int) (all []place) {
 
 // passedBy is for a write that was not reached again: branch are the instructions from the
 // comparison to the one behind the jump when it was reached, which has compared those objects.
-func (w *Why) passedBy(ctx context.Context, s *Story, branch []entry, objects []place, write *Hop,
-	heals verdict) error {
+func (w *Why) passedBy(s *Story, branch []entry, objects []place, write *Hop, heals verdict) error {
 	first, jump, n := &branch[0], &branch[len(branch)-2], len(branch)-1
-	count, err := w.lastCallSince(ctx, write.Count+1, s.Count, []uint64{first.pc},
+	count, err := w.lastCall(write.Count+1, s.Count, []uint64{first.pc},
 		func(*machine, *entry) bool { return true })
 	if err != nil || count == 0 {
 		return err
 	}
-	path, err := w.pathTo(ctx, count+branch[n].count-first.count, windows[0])
+	path, err := w.pathTo(count+branch[n].count-first.count, windows[0])
 	if err != nil {
 		return err
 	}
@@ -102,7 +99,7 @@ func (w *Why) passedBy(ctx context.Context, s *Story, branch []entry, objects []
 	here := w.hop(path, at)
 	f.what = fmt.Sprintf("nothing else wrote it; the branch at %s, taken by %s (%#x), decides",
 		where(&here), f.p, v)
-	if err := w.followWays(ctx, s, []fork{f}); err != nil {
+	if err := w.followWays(s, []fork{f}); err != nil {
 		return err
 	}
 	// What was as it is when the word was written has not led the program astray.

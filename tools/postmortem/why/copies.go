@@ -1,7 +1,5 @@
 package why
 
-import "context"
-
 // A call of the runtime's memmove or memclr counts as one instruction, the first one of the
 // function: whatever its loops do with which registers, in which direction, the bytes in the end
 // are those that were in the source before. So a copy of any length is one step, and what is known
@@ -65,14 +63,13 @@ var copyReach = []uint64{20_000, 2_000_000, forEver}
 
 // copyCall is for a place that path[i] has written in the midst of a copy whose beginning is not in
 // the path. It returns the path to that, and the def there; ok is false if it is not found.
-func (w *Why) copyCall(ctx context.Context, path []entry, i int,
-	p place) (_ []entry, d def, ok bool, err error) {
+func (w *Why) copyCall(path []entry, i int, p place) (_ []entry, d def, ok bool, err error) {
 	e := path[i]
 	start := w.copyStart(e.pc)
 	for _, reach := range copyReach {
 		from := e.count - min(reach, e.count)
 		w.say("where the copy at instruction %d began", e.count)
-		last, err := w.lastCallSince(ctx, from, e.count, []uint64{start},
+		last, err := w.lastCall(from, e.count, []uint64{start},
 			func(_ *machine, c *entry) bool {
 				return c.gpr[rsp] == e.gpr[rsp] && c.gpr[14] == e.gpr[14] && w.copyTarget(c).overlaps(p)
 			})
@@ -82,7 +79,7 @@ func (w *Why) copyCall(ctx context.Context, path []entry, i int,
 		if last == 0 {
 			continue
 		}
-		if path, err = w.pathTo(ctx, last+1, windows[0]); err != nil {
+		if path, err = w.pathTo(last+1, windows[0]); err != nil {
 			return nil, d, false, err
 		}
 		for k := len(path) - 1; k >= 0; k-- {

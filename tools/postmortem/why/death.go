@@ -39,9 +39,9 @@ const (
 const sameDeath = 200_000
 
 // events replays the whole run, and returns the events in their order.
-func (w *Why) events(ctx context.Context) (all []event, err error) {
+func (w *Why) events() (all []event, err error) {
 	w.say("how it died")
-	m, f, err := w.followed(ctx)
+	m, f, err := w.followed()
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (w *Why) events(ctx context.Context) (all []event, err error) {
 		if err == nil {
 			count, err = m.VM.Instructions()
 		}
-		if over(err) && ctx.Err() == nil {
+		if over(err) && w.ctx.Err() == nil {
 			return fatal(all), nil
 		} else if err != nil {
 			return nil, err
@@ -97,7 +97,7 @@ func (w *Why) events(ctx context.Context) (all []event, err error) {
 		v.stack = m.stack(&e, 32)
 		switch {
 		case v.function == fnExit && uint32(e.gpr[rax]) == 0:
-			if err := m.Step(ctx); err != nil {
+			if err := m.Step(m.ctx); err != nil {
 				return nil, err
 			}
 			continue
@@ -112,7 +112,7 @@ func (w *Why) events(ctx context.Context) (all []event, err error) {
 			f.found(v.count, windows[1])
 		}
 		all = append(all, v)
-		if err := m.Step(ctx); err != nil { // the stub would stop at the breakpoint again
+		if err := m.Step(m.ctx); err != nil { // the stub would stop at the breakpoint again
 			return nil, err
 		}
 	}
@@ -188,7 +188,8 @@ const unfinished = "not followed any further"
 // Death finds out why the machine has died. Errors wrap ErrNoDeath, or are the replay's; what is
 // known by then comes with them.
 func (w *Why) Death(ctx context.Context) (*Story, error) {
-	all, err := w.events(ctx)
+	w.ctx = ctx
+	all, err := w.events()
 	if err == nil && len(all) == 0 {
 		err = ErrNoDeath
 	}
@@ -206,27 +207,27 @@ func (w *Why) Death(ctx context.Context) (*Story, error) {
 	}
 	last = w.first(last)
 	s := &Story{Goroutine: last.goroutine, Count: last.count}
-	return s, w.of(ctx, s, &last)
+	return s, w.of(s, &last)
 }
 
 // of tells of a death by its event.
-func (w *Why) of(ctx context.Context, s *Story, last *event) error {
+func (w *Why) of(s *Story, last *event) error {
 	// What the signal's handler has panicked or given up over is the fault.
 	if last.function != fnTrap && w.within(last, fnSigpanic) {
 		for i := len(w.deaths) - 1; i >= 0; i-- {
 			if v := &w.deaths[i]; v.function == fnSigpanic && v.goroutine == last.goroutine &&
 				v.count <= last.count {
-				return w.fault(ctx, s, v)
+				return w.fault(s, v)
 			}
 		}
 	}
 	switch last.function {
 	case fnTrap, fnSigpanic:
-		return w.fault(ctx, s, last)
+		return w.fault(s, last)
 	case fnMemory, fnKilled:
-		return w.killed(ctx, s, last)
+		return w.killed(s, last)
 	}
-	return w.panicked(ctx, s, last)
+	return w.panicked(s, last)
 }
 
 // senders are functions by which a program sends itself a signal.
@@ -235,7 +236,7 @@ var senders = []string{"syscall.Kill", "syscall.kill", "os.(*Process).Signal",
 	"golang.org/x/sys/unix.Tgkill"}
 
 // killed is for what ends a program without its code: a signal, or no memory.
-func (w *Why) killed(ctx context.Context, s *Story, v *event) error {
+func (w *Why) killed(s *Story, v *event) error {
 	w.where(s, v)
 	if v.function == fnMemory {
 		s.Death = fmt.Sprintf("out of memory at the access to %#x", v.args[rcx])
@@ -251,12 +252,12 @@ func (w *Why) killed(ctx context.Context, s *Story, v *event) error {
 	}
 	c := Cause{What: "the signal", Hops: []Hop{}, Untold: true, End: cannotTell +
 		"who has sent it; the program has not"}
-	count, err := w.lastCall(ctx, v.count, entries, func(m *machine, e *entry) bool { return true })
+	count, err := w.lastCall(0, v.count, entries, func(m *machine, e *entry) bool { return true })
 	if err != nil {
 		return err
 	}
 	if count > 0 && v.count-count < sameDeath {
-		path, err := w.pathTo(ctx, count, windows[0])
+		path, err := w.pathTo(count, windows[0])
 		if err != nil {
 			return err
 		}
@@ -336,7 +337,7 @@ func (w *Why) where(s *Story, v *event) {
 }
 
 // fault is for an instruction that has trapped.
-func (w *Why) fault(ctx context.Context, s *Story, v *event) error {
+func (w *Why) fault(s *Story, v *event) error {
 	s.Death = "a fault"
 	w.where(s, v)
 	var path []entry
@@ -345,7 +346,7 @@ func (w *Why) fault(ctx context.Context, s *Story, v *event) error {
 	// instructions.
 	for _, n := range []uint64{3 * windows[0], windows[1], windows[2]} {
 		var err error
-		if path, err = w.pathTo(ctx, v.count, n); err != nil {
+		if path, err = w.pathTo(v.count, n); err != nil {
 			return err
 		}
 		for at = len(path) - 2; at >= 0 && path[at].pc != v.pc; at-- {
@@ -365,7 +366,7 @@ func (w *Why) fault(ctx context.Context, s *Story, v *event) error {
 	}
 	if i, from, what := w.checked(path, w.reporting(path, at), true); i >= 0 && !stray {
 		s.Count, s.At, s.Death = path[i].count, w.hop(path, i), what
-		return w.follow(ctx, s, path, i, from)
+		return w.follow(s, path, i, from)
 	}
 	e := &path[at]
 	s.Count, s.At = e.count, w.hop(path, at)
@@ -380,7 +381,7 @@ func (w *Why) fault(ctx context.Context, s *Story, v *event) error {
 	case addr != nil:
 		s.Death = fmt.Sprintf("invalid access to %#x", *addr)
 	}
-	return w.follow(ctx, s, path, at, from)
+	return w.follow(s, path, at, from)
 }
 
 // suspects are the places that an instruction which has faulted has used, the likely one first, and
@@ -424,7 +425,7 @@ func pointer(v uint64) bool {
 const timedOut = "the tests have not ended in time, and package testing has panicked"
 
 // panicked is for a panic that a function has called.
-func (w *Why) panicked(ctx context.Context, s *Story, v *event) error {
+func (w *Why) panicked(s *Story, v *event) error {
 	switch s.Death = "a panic"; {
 	case v.function == fnExit:
 		s.Death = fmt.Sprintf("the program has ended itself with status %d", uint32(v.args[rax]))
@@ -435,16 +436,16 @@ func (w *Why) panicked(ctx context.Context, s *Story, v *event) error {
 	}
 	w.where(s, v)
 	if v.function == fnThrow {
-		if path, err := w.tooMuch(ctx, v); err != nil || path != nil {
+		if path, err := w.tooMuch(v); err != nil || path != nil {
 			if err == nil {
 				s.Death, s.At, s.Count = "no memory for a slice of this length", w.hop(path, len(path)-1),
 					path[len(path)-1].count
-				err = w.follow(ctx, s, path, len(path)-1, []place{register(rbx)})
+				err = w.follow(s, path, len(path)-1, []place{register(rbx)})
 			}
 			return err
 		}
 	}
-	if told, err := w.ofError(ctx, s, v); told || err != nil {
+	if told, err := w.ofError(s, v); told || err != nil {
 		return err
 	}
 	if w.within(v, "testing.(*M).startAlarm.func1") {
@@ -452,7 +453,7 @@ func (w *Why) panicked(ctx context.Context, s *Story, v *event) error {
 		return nil
 	}
 	if isAssertion(v) {
-		return w.asserted(ctx, s, v)
+		return w.asserted(s, v)
 	}
 	reporter := v.function
 	if tellers[reporter] != nil || reporter == fnExit {
@@ -461,7 +462,7 @@ func (w *Why) panicked(ctx context.Context, s *Story, v *event) error {
 	var err error
 	for _, n := range windows {
 		var path []entry
-		if path, err = w.pathTo(ctx, v.count, n); err != nil {
+		if path, err = w.pathTo(v.count, n); err != nil {
 			return err
 		}
 		at, from, what := w.reason(path, reporter, w.caller(v))
@@ -474,10 +475,10 @@ func (w *Why) panicked(ctx context.Context, s *Story, v *event) error {
 			}
 			s.At = w.hop(path, at)
 			s.Count = path[at].count
-			if told, err := w.comparedError(ctx, s, path, at, from); told || err != nil {
+			if told, err := w.comparedError(s, path, at, from); told || err != nil {
 				return err
 			}
-			return w.follow(ctx, s, path, at, from)
+			return w.follow(s, path, at, from)
 		}
 	}
 	return nil
@@ -485,7 +486,7 @@ func (w *Why) panicked(ctx context.Context, s *Story, v *event) error {
 
 // tooMuch is for a throw in an allocation of a slice: the path to its call, whose length is in RBX.
 // nil: it was something else.
-func (w *Why) tooMuch(ctx context.Context, v *event) ([]entry, error) {
+func (w *Why) tooMuch(v *event) ([]entry, error) {
 	for i, ra := range v.stack[min(1, len(v.stack)):] {
 		if i+2 >= len(v.stack) {
 			break
@@ -493,14 +494,14 @@ func (w *Why) tooMuch(ctx context.Context, v *event) ([]entry, error) {
 		// makeslice(type, length, capacity), growslice(old, length, ...)
 		if f := w.function(ra, true); f == "runtime.makeslice" || f == "runtime.growslice" {
 			caller := v.stack[i+2]
-			count, err := w.lastCall(ctx, v.count, []uint64{w.entry(f)}, func(m *machine, e *entry) bool {
+			count, err := w.lastCall(0, v.count, []uint64{w.entry(f)}, func(m *machine, e *entry) bool {
 				ra, _ := m.word(e.gpr[rsp])
 				return ra == caller
 			})
 			if err != nil || count == 0 {
 				return nil, err
 			}
-			return w.pathTo(ctx, count, windows[0])
+			return w.pathTo(count, windows[0])
 		}
 	}
 	return nil, nil

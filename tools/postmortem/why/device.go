@@ -1,7 +1,6 @@
 package why
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -33,10 +32,10 @@ func (d *deviceWrite) String() string {
 // byDevice finds out which device has written a word that had another value after lo instructions
 // than after hi. What is not found out is left out; count is 0 then. Errors are the context's and
 // those of the replay's start.
-func (w *Why) byDevice(ctx context.Context, p place, lo, hi uint64) (d deviceWrite, err error) {
+func (w *Why) byDevice(p place, lo, hi uint64) (d deviceWrite, err error) {
 	for hi-lo > 1 {
 		w.say("when a device has written %#x, between instructions %d and %d", p.addr, lo, hi)
-		m, err := w.start(ctx)
+		m, err := w.start()
 		if err != nil {
 			return d, err
 		}
@@ -64,8 +63,8 @@ func (w *Why) byDevice(ctx context.Context, p place, lo, hi uint64) (d deviceWri
 			}
 		}
 		m.End()
-		if ctx.Err() != nil {
-			return d, ctx.Err()
+		if w.ctx.Err() != nil {
+			return d, w.ctx.Err()
 		}
 		if !found {
 			// A replay that stops at the very instruction at which the device has written may stop before or

@@ -1,7 +1,6 @@
 package why
 
 import (
-	"context"
 	"debug/dwarf"
 	"debug/elf"
 	"encoding/binary"
@@ -170,12 +169,12 @@ var abiOrder = []int{rax, rbx, rcx, rdi, rsi, 8, 9, 10, 11}
 
 // ofError tells of a death that an error is about: one that the program has panicked with, or has
 // given to a function that says it. told is false if there is none.
-func (w *Why) ofError(ctx context.Context, s *Story, v *event) (told bool, err error) {
+func (w *Why) ofError(s *Story, v *event) (told bool, err error) {
 	names := w.readErrors().names
 	switch first := tellers[v.function]; {
 	case first != nil && *first < 0:
 	case first != nil:
-		path, err := w.pathTo(ctx, v.count, windows[0])
+		path, err := w.pathTo(v.count, windows[0])
 		if err != nil {
 			return false, err
 		}
@@ -192,14 +191,14 @@ func (w *Why) ofError(ctx context.Context, s *Story, v *event) (told bool, err e
 		}
 		// Of two a test has wanted the one, and the condition tells.
 		if len(found) > 0 && (len(found) == 1 || !isAssertion(v)) {
-			return true, w.errorStory(ctx, s, path, at, found[0])
+			return true, w.errorStory(s, path, at, found[0])
 		}
 	case v.function == fnPanic && names[v.args[rax]] != "" && !w.stackOfRuntime(v):
-		path, err := w.pathTo(ctx, v.count, windows[0])
+		path, err := w.pathTo(v.count, windows[0])
 		if err != nil {
 			return false, err
 		}
-		return true, w.errorStory(ctx, s, path, len(path)-1,
+		return true, w.errorStory(s, path, len(path)-1,
 			anError{names[v.args[rax]], v.args[rbx], register(rbx)})
 	}
 	return false, nil
@@ -207,8 +206,7 @@ func (w *Why) ofError(ctx context.Context, s *Story, v *event) (told bool, err e
 
 // comparedError tells of an error that was compared with nil. told is false if it was something
 // else, or the error's other word is not found.
-func (w *Why) comparedError(ctx context.Context, s *Story, path []entry, at int,
-	from []place) (told bool, err error) {
+func (w *Why) comparedError(s *Story, path []entry, at int, from []place) (told bool, err error) {
 	if len(from) == 0 {
 		return false, nil
 	}
@@ -220,7 +218,7 @@ func (w *Why) comparedError(ctx context.Context, s *Story, path []entry, at int,
 	if !ok {
 		return false, nil
 	}
-	return true, w.errorStory(ctx, s, path, i, anError{kind, w.value(path, i, p), p})
+	return true, w.errorStory(s, path, i, anError{kind, w.value(path, i, p), p})
 }
 
 // value returns what a place had in front of path[at]; of memory, what it has now.
@@ -277,13 +275,13 @@ func (e *entry) inStack(p place) bool {
 }
 
 // errorStory tells where an error came from, whose second word is a place in front of path[at].
-func (w *Why) errorStory(ctx context.Context, s *Story, path []entry, at int, e anError) error {
+func (w *Why) errorStory(s *Story, path []entry, at int, e anError) error {
 	what := "the error " + w.text(e)
 	ends := []anError{e}
 	for range 8 {
 		if last := ends[len(ends)-1]; last.kind == "*io/fs.PathError" && last.data != 0 &&
 			len(ends) == 1 {
-			return w.ofPath(ctx, s, path, at, last, what)
+			return w.ofPath(s, path, at, last, what)
 		}
 		var inner []anError
 		for _, e := range ends {
@@ -305,11 +303,11 @@ func (w *Why) errorStory(ctx context.Context, s *Story, path []entry, at int, e 
 		if i > 0 { // reading at the second one needs the path again
 			what = "the error " + w.text(e)
 			var err error
-			if path, at, err = w.pathAgain(ctx, path, at); err != nil {
+			if path, at, err = w.pathAgain(path, at); err != nil {
 				return err
 			}
 		}
-		if done, err := w.made(ctx, s, path, at, e, what); err != nil {
+		if done, err := w.made(s, path, at, e, what); err != nil {
 			s.Culprit, s.Unfinished = nil, true
 			return err
 		} else if done {
@@ -320,30 +318,28 @@ func (w *Why) errorStory(ctx context.Context, s *Story, path []entry, at int, e 
 }
 
 // ofPath is for an error about a file: what it came of is the file's name.
-func (w *Why) ofPath(ctx context.Context, s *Story, path []entry, at int, e anError,
-	what string) error {
+func (w *Why) ofPath(s *Story, path []entry, at int, e anError, what string) error {
 	name := bytesAt(e.data+16, 8) // fs.PathError: Op, Path, Err
 	p, n := w.value(path, at, name), uint64(0)
 	n, _ = w.at.word(name.addr + 8)
-	return w.followAs(ctx, s, path, at, name, fmt.Sprintf("%s about the file %.60q", what,
+	return w.followAs(s, path, at, name, fmt.Sprintf("%s about the file %.60q", what,
 		w.at.bytes(p, n)))
 }
 
 // made adds a cause: who made an error. done is set if the story ends with it: of several errors
 // one has its culprit.
-func (w *Why) made(ctx context.Context, s *Story, path []entry, at int, e anError,
-	what string) (done bool, err error) {
+func (w *Why) made(s *Story, path []entry, at int, e anError, what string) (done bool, err error) {
 	for i := range w.deaths {
 		if v := &w.deaths[i]; strings.HasPrefix(strings.TrimPrefix(e.kind, "*"), "runtime.") &&
 			v.function == fnPanic && v.args[rbx] == e.data && e.data != 0 && w.stackOfRuntime(v) {
 			s.Causes = append(s.Causes, Cause{What: what, End: "it was recovered from a panic",
 				Hops: []Hop{}})
-			return true, w.of(ctx, s, v)
+			return true, w.of(s, v)
 		}
 	}
 	c := Cause{What: what}
 	sentinel := false
-	c.Hops, c.End, err = w.chain(ctx, s, path, at, e.word, func(h *Hop) bool {
+	c.Hops, c.End, err = w.chain(s, path, at, e.word, func(h *Hop) bool {
 		if n := w.variableOf(h.Place); n != "" && !strings.Contains(n, "..stmp") {
 			sentinel = true
 			return true
@@ -386,7 +382,7 @@ func (w *Why) made(ctx context.Context, s *Story, path []entry, at int, e anErro
 	if e.data == 0 {
 		return true, nil // nobody was asked: a nil pointer has become an error
 	}
-	return true, w.whyThere(ctx, s, maker)
+	return true, w.whyThere(s, maker)
 }
 
 // variableOf names the package's variable that a step's place is in.

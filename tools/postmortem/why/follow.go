@@ -1,15 +1,14 @@
 package why
 
 import (
-	"context"
 	"fmt"
 	"strings"
 )
 
 // follow follows the values of places in front of path[at].
-func (w *Why) follow(ctx context.Context, s *Story, path []entry, at int, from []place) error {
+func (w *Why) follow(s *Story, path []entry, at int, from []place) error {
 	heals := w.verdicts(path, at, from)
-	j, said, err := w.pick(ctx, s, path, at, from, heals)
+	j, said, err := w.pick(s, path, at, from, heals)
 	if err != nil {
 		return err
 	}
@@ -21,31 +20,30 @@ func (w *Why) follow(ctx context.Context, s *Story, path []entry, at int, from [
 			ways = append(ways, f)
 		}
 	}
-	if err = w.followWays(ctx, s, ways); err == nil && j >= 0 && s.Culprit != nil && !s.made {
+	if err = w.followWays(s, ways); err == nil && j >= 0 && s.Culprit != nil && !s.made {
 		s.Open = cannotTell + "whether the one is too much, or the other too little"
 		s.blame()
 	}
 	if err == nil && s.Open != "" {
-		err = w.leftAlone(ctx, s, path, at, from[1-j], heals[1-j])
+		err = w.leftAlone(s, path, at, from[1-j], heals[1-j])
 	} else if err == nil && s.Culprit != nil {
-		err = w.notSetAnew(ctx, s)
+		err = w.notSetAnew(s)
 	}
 	return err
 }
 
 // followAs follows the value of one place, which is named so.
-func (w *Why) followAs(ctx context.Context, s *Story, path []entry, at int, p place,
-	what string) error {
-	return w.followWays(ctx, s, []fork{{path: path, at: at, p: p, what: what}})
+func (w *Why) followAs(s *Story, path []entry, at int, p place, what string) error {
+	return w.followWays(s, []fork{{path: path, at: at, p: p, what: what}})
 }
 
 // followWays follows some ways, and those into which they fork.
-func (w *Why) followWays(ctx context.Context, s *Story, ways []fork) (err error) {
+func (w *Why) followWays(s *Story, ways []fork) (err error) {
 	for most := len(s.Causes) + mostForks; len(ways) > 0; {
 		f := ways[0]
 		c := Cause{What: f.what}
 		var forks []fork
-		c.Hops, c.End, forks, err = w.way(ctx, s, f, nil)
+		c.Hops, c.End, forks, err = w.way(s, f, nil)
 		switch ways = ways[1:]; {
 		case err != nil:
 			c.End = unfinished

@@ -43,13 +43,13 @@ type machine struct {
 }
 
 // start begins a replay.
-func (w *Why) start(ctx context.Context) (*machine, error) {
-	m, err := replay.Start(ctx, w.launch)
+func (w *Why) start() (*machine, error) {
+	m, err := replay.Start(w.ctx, w.launch)
 	if err != nil {
 		return nil, err
 	}
 	w.Replays++
-	return &machine{Machine: m, ctx: ctx, insts: w.insts, funcStart: w.file.FuncStart}, nil
+	return &machine{Machine: m, ctx: w.ctx, insts: w.insts, funcStart: w.file.FuncStart}, nil
 }
 
 // A follower is a second replay that stays behind one which looks for something: when that has been
@@ -61,13 +61,13 @@ type follower struct {
 }
 
 // followed begins a replay with a follower.
-func (w *Why) followed(ctx context.Context) (*machine, *follower, error) {
-	m, err := w.start(ctx)
+func (w *Why) followed() (*machine, *follower, error) {
+	m, err := w.start()
 	if err != nil {
 		return nil, nil, err
 	}
 	f := &follower{targets: make(chan uint64, 1), done: make(chan error, 1)}
-	if f.m, err = w.start(ctx); err != nil {
+	if f.m, err = w.start(); err != nil {
 		m.End()
 		return nil, nil, err
 	}

@@ -2,7 +2,6 @@ package why
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -76,8 +75,7 @@ func (m *machine) bytes(addr, n uint64) []byte {
 
 // deleted finds who has taken away the key that the latest look-up in front of path[at] has not
 // found. No hops: that cannot be told.
-func (w *Why) deleted(ctx context.Context, path []entry,
-	at int) (hops []Hop, end string, err error) {
+func (w *Why) deleted(path []entry, at int) (hops []Hop, end string, err error) {
 	lookups := w.mapFunctions("runtime.mapaccess1", "runtime.mapaccess2")
 	kind, ok := "", false
 	for at--; at >= 0; at-- {
@@ -97,7 +95,7 @@ func (w *Why) deleted(ctx context.Context, path []entry,
 
 	w.say("who deleted the key from the map at %#x last, before instruction %d", table, before)
 	deletes, clears := w.mapFunctions("runtime.mapdelete"), w.entry("runtime.mapclear")
-	last, err := w.lastCall(ctx, before, append(slices.Collect(maps.Keys(deletes)), clears),
+	last, err := w.lastCall(0, before, append(slices.Collect(maps.Keys(deletes)), clears),
 		func(m *machine, e *entry) bool {
 			return e.gpr[rbx] == table && (e.pc == clears || bytes.Equal(w.keyOf(m, e, deletes[e.pc]), key))
 		})
@@ -105,9 +103,9 @@ func (w *Why) deleted(ctx context.Context, path []entry,
 		return nil, "", err
 	}
 	if last == 0 {
-		return w.neverPut(ctx, path[at], kind, key)
+		return w.neverPut(path[at], kind, key)
 	}
-	if path, err = w.pathTo(ctx, last, windows[0]); err != nil {
+	if path, err = w.pathTo(last, windows[0]); err != nil {
 		return nil, "", err
 	}
 	call := &path[len(path)-1]
@@ -128,8 +126,7 @@ func (w *Why) deleted(ctx context.Context, path []entry,
 
 // neverPut is for a key that nobody has deleted from the map that was looked into: another map had
 // it, whose place this one has taken; or nobody has ever put it in.
-func (w *Why) neverPut(ctx context.Context, lookup entry, kind string,
-	key []byte) (hops []Hop, end string, err error) {
+func (w *Why) neverPut(lookup entry, kind string, key []byte) (hops []Hop, end string, err error) {
 	if w.Begins > 0 {
 		return nil, "", nil
 	}
@@ -137,7 +134,7 @@ func (w *Why) neverPut(ctx context.Context, lookup entry, kind string,
 	puts[w.entry("runtime.mapassign_fast64ptr")], puts[w.entry(
 		"runtime.mapassign_fast32ptr")] = "_fast64", "_fast32"
 	var into uint64 // the map that had it; 1: that is in doubt
-	last, err := w.lastCall(ctx, lookup.count, append(slices.Collect(maps.Keys(puts)), clones),
+	last, err := w.lastCall(0, lookup.count, append(slices.Collect(maps.Keys(puts)), clones),
 		func(m *machine, e *entry) bool {
 			if e.pc == clones {
 				into = 1
@@ -151,7 +148,7 @@ func (w *Why) neverPut(ctx context.Context, lookup entry, kind string,
 	if err != nil || last != 0 && (into == 1 || into == lookup.gpr[rbx]) {
 		return nil, "", err
 	}
-	path, err := w.pathTo(ctx, lookup.count, windows[0])
+	path, err := w.pathTo(lookup.count, windows[0])
 	if err != nil {
 		return nil, "", err
 	}
@@ -160,7 +157,7 @@ func (w *Why) neverPut(ctx context.Context, lookup entry, kind string,
 		h.How, h.Place = "never", "the key "+keyText(kind, key)
 		return []Hop{h}, "never written: nothing has put the key in", nil
 	}
-	hops, end, err = w.chain(ctx, new(Story), path, len(path)-1, register(rbx), nil)
+	hops, end, err = w.chain(new(Story), path, len(path)-1, register(rbx), nil)
 	return hops, "another map had the key, and this one has taken its place; " + end, err
 }
 
@@ -179,17 +176,16 @@ func keyText(kind string, key []byte) string {
 // missed is for a false or a zero that the standard library has answered at path[at], in a step of
 // the program, or that the program has made itself: if that was a look-up in a map, or because of
 // one, who has taken the key away. No hops: it was something else, or that cannot be told.
-func (w *Why) missed(ctx context.Context, path []entry, at int,
-	h *Hop) (hops []Hop, end string, err error) {
+func (w *Why) missed(path []entry, at int, h *Hop) (hops []Hop, end string, err error) {
 	switch {
 	case strings.HasPrefix(h.By, "runtime.mapaccess2"),
 		strings.HasPrefix(h.By, "internal/runtime/maps."):
-		return w.deleted(ctx, path, at)
+		return w.deleted(path, at)
 	case strings.HasPrefix(h.By, "internal/sync.(*HashTrieMap["):
-		return w.deletedSync(ctx, path, at)
+		return w.deletedSync(path, at)
 	case h.Own && h.By == "":
 		if test, ok := w.branchBefore(path, at); ok && w.vain(path, test) && w.decides(path, test+1, at) {
-			return w.deleted(ctx, path, test)
+			return w.deleted(path, test)
 		}
 	}
 	return nil, "", nil
@@ -222,8 +218,7 @@ func (w *Why) trie(names ...string) (all []uint64) {
 
 // deletedSync is deleted for a sync.Map: its methods take the map, a dictionary, and the key as an
 // interface.
-func (w *Why) deletedSync(ctx context.Context, path []entry,
-	at int) (hops []Hop, end string, err error) {
+func (w *Why) deletedSync(path []entry, at int) (hops []Hop, end string, err error) {
 	load := w.trie("Load")[0]
 	for at--; at >= 0 && path[at].pc != load; at-- {
 	}
@@ -245,7 +240,7 @@ func (w *Why) deletedSync(ctx context.Context, path []entry,
 		lookup.count)
 	had := false // the key was put in before
 	last, gone := uint64(0), uint64(0)
-	_, err = w.lastCall(ctx, lookup.count, append(append(w.trie("LoadAndDelete", "Delete",
+	_, err = w.lastCall(0, lookup.count, append(append(w.trie("LoadAndDelete", "Delete",
 		"CompareAndDelete"), clear), puts...), func(m *machine, e *entry) bool {
 		switch {
 		case e.pc == clear && e.gpr[rax] != lookup.gpr[rax], e.pc != clear && !same(m, e):
@@ -265,14 +260,14 @@ func (w *Why) deletedSync(ctx context.Context, path []entry,
 		if w.Begins > 0 {
 			return nil, "", nil
 		}
-		if path, err = w.pathTo(ctx, lookup.count, windows[0]); err != nil {
+		if path, err = w.pathTo(lookup.count, windows[0]); err != nil {
 			return nil, "", err
 		}
 		h := w.hop(path, len(path)-1)
 		h.How, h.Place = "never", "the key"
 		return []Hop{h}, "never written: nothing has put the key in", nil
 	}
-	if path, err = w.pathTo(ctx, last, windows[0]); err != nil {
+	if path, err = w.pathTo(last, windows[0]); err != nil {
 		return nil, "", err
 	}
 	h := w.hop(path, len(path)-1)
@@ -314,17 +309,11 @@ func (w *Why) zeroed(path []entry, i int) bool {
 	return false
 }
 
-// lastCall replays up to an instruction, and returns before which one a function was entered last
-// where is is true; 0 if it never was.
-func (w *Why) lastCall(ctx context.Context, before uint64, functions []uint64,
+// lastCall replays from one instruction up to another one, and returns before which one a function
+// was entered last where is is true; 0 if it never was.
+func (w *Why) lastCall(from, before uint64, functions []uint64,
 	is func(*machine, *entry) bool) (last uint64, err error) {
-	return w.lastCallSince(ctx, 0, before, functions, is)
-}
-
-// lastCallSince is lastCall for the calls from an instruction on.
-func (w *Why) lastCallSince(ctx context.Context, from, before uint64, functions []uint64,
-	is func(*machine, *entry) bool) (last uint64, err error) {
-	m, f, err := w.followed(ctx)
+	m, f, err := w.followed()
 	if err != nil {
 		return 0, err
 	}
@@ -361,7 +350,7 @@ func (w *Why) lastCallSince(ctx context.Context, from, before uint64, functions 
 			last = n
 			f.found(n, windows[0])
 		}
-		if err := m.Step(ctx); err != nil { // the stub would stop at the breakpoint again
+		if err := m.Step(m.ctx); err != nil { // the stub would stop at the breakpoint again
 			return 0, err
 		}
 	}
@@ -411,8 +400,7 @@ func (w *Why) closed(path []entry, i int) (at int, p place, ok bool) {
 
 // allocated is for a word of zeros that path[at] has read by a pointer and nothing has written: who
 // has allocated it.
-func (w *Why) allocated(ctx context.Context, path []entry, at int,
-	p place) (h Hop, ok bool, err error) {
+func (w *Why) allocated(path []entry, at int, p place) (h Hop, ok bool, err error) {
 	if v, ok := w.at.word(p.addr); !ok || v&mask(min(p.size, 8)) != 0 || p.kind != inMemory {
 		return h, false, nil
 	}
@@ -420,7 +408,7 @@ func (w *Why) allocated(ctx context.Context, path []entry, at int,
 		m, isMemory := a.(x86asm.Mem)
 		if from := addressPlaces(a); isMemory && len(from) > 0 && m.Base != x86asm.RSP &&
 			m.Base != x86asm.RBP {
-			hops, _, err := w.chain(ctx, new(Story), path, at, from[0], func(h *Hop) bool {
+			hops, _, err := w.chain(new(Story), path, at, from[0], func(h *Hop) bool {
 				return h.Own && strings.HasPrefix(h.By, "runtime.mallocgc") && p.addr-h.Value < 1<<16
 			})
 			if n := len(hops); n > 0 && strings.HasPrefix(hops[n-1].By, "runtime.mallocgc") &&

@@ -1,7 +1,6 @@
 package why
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/bits"
@@ -98,11 +97,10 @@ func open(from []place) (all []place) {
 
 // rounds returns what the operands of the instruction at e held each time that it was run before,
 // the earliest first; of very many the last ones. operands finds them in a state.
-func (w *Why) rounds(ctx context.Context, e *entry,
-	operands func(*entry) []place) (all [][]uint64, err error) {
+func (w *Why) rounds(e *entry, operands func(*entry) []place) (all [][]uint64, err error) {
 	for _, reach := range []uint64{e.count, roundReach, roundReach / 100} {
 		w.say("what %#x held in earlier rounds, before instruction %d", e.pc, e.count)
-		m, err := w.start(ctx)
+		m, err := w.start()
 		if err != nil {
 			return nil, err
 		}
@@ -208,7 +206,7 @@ func counts(bad []uint64, rounds [][]uint64, j int) bool {
 
 // choose returns which of the operands of path[i] to follow, -1 for each. What is stored by the
 // program counts as made there, unless earlier rounds say that it is not.
-func (w *Why) choose(ctx context.Context, path []entry, i int, from []place, heals verdict,
+func (w *Why) choose(path []entry, i int, from []place, heals verdict,
 	stored bool) (j int, err error) {
 	e := &path[i]
 	var bad []uint64
@@ -223,7 +221,7 @@ func (w *Why) choose(ctx context.Context, path []entry, i int, from []place, hea
 		made, known := w.remade(path, i, from, bad, j, v)
 		return known && heals != nil && heals(made), known && heals != nil
 	}
-	rounds, err := w.rounds(ctx, e, w.madeFrom)
+	rounds, err := w.rounds(e, w.madeFrom)
 	if err != nil {
 		return -1, err
 	}
@@ -447,7 +445,7 @@ func (w *Why) verdicts(path []entry, at int, from []place) []verdict {
 // pick returns which of the two places that a comparison was about is off, if earlier rounds tell,
 // and says what they tell of the other. A bound that has grown in earlier rounds, and now has not,
 // may be the one: then it sets s.Open.
-func (w *Why) pick(ctx context.Context, s *Story, path []entry, at int, from []place,
+func (w *Why) pick(s *Story, path []entry, at int, from []place,
 	heals []verdict) (j int, said string, err error) {
 	if len(from) != 2 || heals[0] == nil || heals[1] == nil {
 		return -1, "", nil
@@ -460,7 +458,7 @@ func (w *Why) pick(ctx context.Context, s *Story, path []entry, at int, from []p
 		}
 		bad = append(bad, v)
 	}
-	rounds, err := w.rounds(ctx, &path[at], w.compared)
+	rounds, err := w.rounds(&path[at], w.compared)
 	if err != nil {
 		return -1, "", err
 	}

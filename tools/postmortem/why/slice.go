@@ -1,7 +1,6 @@
 package why
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -101,9 +100,9 @@ func narrow(i int, f effect, p place) def {
 }
 
 // chain follows one way of a value: of several operands the first.
-func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place,
+func (w *Why) chain(s *Story, path []entry, at int, p place,
 	until func(*Hop) bool) (hops []Hop, end string, err error) {
-	hops, end, _, err = w.way(ctx, s, fork{path: path, at: at, p: p}, until)
+	hops, end, _, err = w.way(s, fork{path: path, at: at, p: p}, until)
 	return hops, end, err
 }
 
@@ -112,7 +111,7 @@ func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place
 // each. When it is settled who is to blame, the rounds of a loop in which it was computed are not
 // followed one by one. With until it ends at the first step of which that is true, and does not
 // fork.
-func (w *Why) way(ctx context.Context, s *Story, from fork,
+func (w *Why) way(s *Story, from fork,
 	until func(*Hop) bool) (hops []Hop, end string, forks []fork, err error) {
 	rounds := map[call]int{}
 	settledFar := 0
@@ -134,7 +133,7 @@ func (w *Why) way(ctx context.Context, s *Story, from fork,
 			}
 			read, readAt := path, at
 			var dev *deviceWrite
-			if path, d, dev, end, err = w.before(ctx, path, at, p); dev != nil {
+			if path, d, dev, end, err = w.before(path, at, p); dev != nil {
 				h := w.deviceHop(dev, p)
 				hops = append(hops, h)
 				if dev.descriptor == 0 || dev.count == 0 {
@@ -146,13 +145,13 @@ func (w *Why) way(ctx context.Context, s *Story, from fork,
 				continue
 			}
 			if err != nil || end != "" {
-				h, last, err := w.nowhere(ctx, read, readAt, path, at, p, until == nil, end, err)
+				h, last, err := w.nowhere(read, readAt, path, at, p, until == nil, end, err)
 				return append(hops, h...), last, nil, err
 			}
 		}
 		if w.copyStart(path[d.index].pc) != 0 && d.effect.to.kind == inMemory &&
 			w.copyEntry(path, d.index) != d.index {
-			if path, d, ok, err = w.copyCall(ctx, path, d.index, p); err != nil || !ok {
+			if path, d, ok, err = w.copyCall(path, d.index, p); err != nil || !ok {
 				return hops, cannotTell + "where the copy began that has written it was not found", nil, err
 			}
 		}
@@ -194,7 +193,7 @@ func (w *Why) way(ctx context.Context, s *Story, from fork,
 				continue
 			}
 			if f.value == 0 && n < mostHops {
-				if gone, since, err := w.missed(ctx, path, d.index, &h); len(gone) > 0 || err != nil {
+				if gone, since, err := w.missed(path, d.index, &h); len(gone) > 0 || err != nil {
 					return append(hops, gone...), since, nil, err
 				}
 			}
@@ -226,7 +225,7 @@ func (w *Why) way(ctx context.Context, s *Story, from fork,
 			answer := s.assertion && strings.HasPrefix(e.inst.Op.String(), "SET")
 			if until == nil && len(from) > 1 && h.Own && (h.By == "" || answer) && !s.settled(hops) {
 				stored := f.to.kind == inMemory || h.stored(hops)
-				if j, err = w.choose(ctx, path, d.index, from, heals, stored); err != nil {
+				if j, err = w.choose(path, d.index, from, heals, stored); err != nil {
 					return append(hops, h), "", nil, err
 				}
 				if h.passing = j >= 0 || !stored; j < 0 && !stored {
@@ -267,16 +266,16 @@ func (w *Why) way(ctx context.Context, s *Story, from fork,
 
 // nowhere is for a value that nobody has written, as end says: a key that was deleted, or a word
 // that was allocated, says more.
-func (w *Why) nowhere(ctx context.Context, read []entry, readAt int, path []entry, at int, p place,
+func (w *Why) nowhere(read []entry, readAt int, path []entry, at int, p place,
 	deep bool, end string, err error) ([]Hop, string, error) {
 	switch {
 	case err != nil:
 	case strings.HasPrefix(w.Name(p.addr), zeroValue):
-		if gone, since, err := w.deleted(ctx, path, at); len(gone) > 0 || err != nil {
+		if gone, since, err := w.deleted(path, at); len(gone) > 0 || err != nil {
 			return gone, since, err
 		}
 	case deep && w.Name(p.addr) == "":
-		h, ok, err := w.allocated(ctx, read, readAt, p)
+		h, ok, err := w.allocated(read, readAt, p)
 		if ok {
 			return []Hop{h}, "never written since it was made there", err
 		}
@@ -356,7 +355,7 @@ var turns = map[x86asm.Op]bool{x86asm.BSWAP: true, x86asm.MOVBE: true, x86asm.RO
 
 // before goes farther back than the path: a longer one for a register, the last write to a word for
 // memory. end says why there is nothing, dev is set for a device.
-func (w *Why) before(ctx context.Context, path []entry, at int,
+func (w *Why) before(path []entry, at int,
 	p place) (_ []entry, d def, dev *deviceWrite, end string, err error) {
 	count := path[at].count
 	if p.kind != inMemory {
@@ -364,7 +363,7 @@ func (w *Why) before(ctx context.Context, path []entry, at int,
 			if n <= uint64(len(path)) {
 				continue
 			}
-			if path, err = w.pathTo(ctx, count, n); err != nil {
+			if path, err = w.pathTo(count, n); err != nil {
 				return nil, d, nil, "", err
 			}
 			at = len(path) - 1
@@ -384,10 +383,10 @@ func (w *Why) before(ctx context.Context, path []entry, at int,
 			return path, d, nil, w.neverWritten(p), nil
 		}
 	}
-	last, found, err := w.lastWrite(ctx, p, first, path[0].gpr[rsp])
+	last, found, err := w.lastWrite(p, first, path[0].gpr[rsp])
 	switch {
 	case errors.Is(err, errDevice):
-		found, err := w.byDevice(ctx, p, last.count, first)
+		found, err := w.byDevice(p, last.count, first)
 		if found.stored {
 			return path, d, nil, fmt.Sprintf(cannotTell+"the write of %s before instruction %d was not seen",
 				p, found.count), err
@@ -398,7 +397,7 @@ func (w *Why) before(ctx context.Context, path []entry, at int,
 	case !found:
 		return path, d, nil, w.neverWritten(p), nil
 	}
-	if path, err = w.pathTo(ctx, last.count, windows[0]); err != nil {
+	if path, err = w.pathTo(last.count, windows[0]); err != nil {
 		return nil, d, nil, "", err
 	}
 	at = len(path) - 1
@@ -412,14 +411,14 @@ func (w *Why) before(ctx context.Context, path []entry, at int,
 
 // pathAgain reads the way to path[at] again, as its last entry: the machine's memory is needed
 // then.
-func (w *Why) pathAgain(ctx context.Context, path []entry, at int) ([]entry, int, error) {
-	path, err := w.pathTo(ctx, path[at].count, windows[0])
+func (w *Why) pathAgain(path []entry, at int) ([]entry, int, error) {
+	path, err := w.pathTo(path[at].count, windows[0])
 	return path, len(path) - 1, err
 }
 
 // pathTo returns the last n instructions before the machine has run count of them, and the state
 // then. The machine is kept for its memory.
-func (w *Why) pathTo(ctx context.Context, count, n uint64) ([]entry, error) {
+func (w *Why) pathTo(count, n uint64) ([]entry, error) {
 	w.say("the %d instructions before instruction %d", n, count)
 	m, begin := w.next, count-min(n, count)
 	w.next = nil
@@ -433,7 +432,7 @@ func (w *Why) pathTo(ctx context.Context, count, n uint64) ([]entry, error) {
 	}
 	if m == nil {
 		var err error
-		if m, err = w.start(ctx); err != nil {
+		if m, err = w.start(); err != nil {
 			return nil, err
 		}
 	}

@@ -46,6 +46,7 @@ func (a *Act) String() string {
 // that says why somebody waits for it; the latest first. None: it cannot be told. Errors are the
 // replay's.
 func (w *Why) Acts(ctx context.Context, what Waited, addr, end uint64) (acts []Act, err error) {
+	w.ctx = ctx
 	field := func(name string) uint64 { return addr + uint64(w.fields[name]) }
 	written := func(at, size uint64) (all []Written) {
 		if err == nil {
@@ -58,7 +59,7 @@ func (w *Why) Acts(ctx context.Context, what Waited, addr, end uint64) (acts []A
 		}
 		if err == nil && w.Begins > 0 {
 			var v uint64
-			if v, err = w.beginsWith(ctx, at, size); err == nil {
+			if v, err = w.beginsWith(at, size); err == nil {
 				all = append(all, Written{Hop: Hop{Count: w.Begins, How: howBefore, Value: v}})
 			}
 		}
@@ -105,8 +106,8 @@ func (w *Why) Acts(ctx context.Context, what Waited, addr, end uint64) (acts []A
 const howBefore = "before"
 
 // beginsWith returns what the size bytes at an address are where the recording begins.
-func (w *Why) beginsWith(ctx context.Context, addr, size uint64) (v uint64, err error) {
-	m, err := w.start(ctx)
+func (w *Why) beginsWith(addr, size uint64) (v uint64, err error) {
+	m, err := w.start()
 	if err != nil {
 		return 0, err
 	}
@@ -293,8 +294,9 @@ func counted(all []Written) (acts []Act) {
 // End replays until end instructions have been run, and hands the machine to with, which may look
 // at it.
 func (w *Why) End(ctx context.Context, end uint64, with func(*qemu.VM) error) error {
+	w.ctx = ctx
 	w.say("the machine at its end")
-	m, err := w.start(ctx)
+	m, err := w.start()
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package why
 
 import (
+	"context"
 	"debug/dwarf"
 	"debug/elf"
 	"encoding/binary"
@@ -26,6 +27,7 @@ type Why struct {
 	// Replays is how many replays have been needed.
 	Replays int
 
+	ctx    context.Context // of the question that is asked
 	launch replay.Launch
 	file   *symbol.File
 	insts  map[uint64]x86asm.Inst

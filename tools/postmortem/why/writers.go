@@ -76,12 +76,13 @@ func (v *Written) String() string {
 // Errors are the replay's; who was seen by then comes with them.
 func (w *Why) Writers(ctx context.Context, addr, n, before uint64,
 	all bool) (found []Written, err error) {
+	w.ctx = ctx
 	if n != 1 && n != 2 && n != 4 && n != 8 || addr%n != 0 {
 		return nil, fmt.Errorf(
 			"%d bytes at %#x cannot be watched: want 1, 2, 4 or 8 at a multiple of that", n, addr)
 	}
 	w.say("who writes %#x", addr)
-	m, err := w.start(ctx)
+	m, err := w.start()
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ func (w *Why) Writers(ctx context.Context, addr, n, before uint64,
 	if err == nil && before != forEver {
 		last, _, other := w.latestOf(hits, p, w.Begins, began, end, true)
 		if other != nil {
-			v, err := w.deviceWrote(ctx, p, last.count, before, end)
+			v, err := w.deviceWrote(p, last.count, before, end)
 			if found = append(found, v); err != nil || !all {
 				return found, err
 			}
@@ -147,8 +148,8 @@ func (w *Why) written(h *hit, addr uint64) Written {
 
 // deviceWrote is the write of a device that has left the value end in a place, between two
 // instructions.
-func (w *Why) deviceWrote(ctx context.Context, p place, lo, hi, end uint64) (v Written, err error) {
-	d, err := w.byDevice(ctx, p, lo, hi)
+func (w *Why) deviceWrote(p place, lo, hi, end uint64) (v Written, err error) {
+	d, err := w.byDevice(p, lo, hi)
 	v.Hop = w.deviceHop(&d, p)
 	v.Value = end
 	if d.stored {
@@ -168,8 +169,7 @@ func (w *Why) deviceHop(d *deviceWrite, p place) Hop {
 }
 
 // lastWrite returns the last write to a place before an instruction.
-func (w *Why) lastWrite(ctx context.Context, p place, before,
-	sp uint64) (h hit, found bool, err error) {
+func (w *Why) lastWrite(p place, before, sp uint64) (h hit, found bool, err error) {
 	size := uint64(1)
 	for size < 8 && 2*size <= p.size && p.addr%(2*size) == 0 {
 		size *= 2
@@ -181,7 +181,7 @@ func (w *Why) lastWrite(ctx context.Context, p place, before,
 	}
 	for _, start := range starts {
 		w.say("who wrote %#x last, before instruction %d", p.addr, before)
-		m, f, err := w.followed(ctx)
+		m, f, err := w.followed()
 		if err != nil {
 			return h, false, err
 		}
