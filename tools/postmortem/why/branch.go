@@ -270,14 +270,13 @@ func (w *Why) withoutCounters(path []entry, compare int, from []place) []place {
 // shorter reports whether a step has made a word less than it was: a look-up that has come to its
 // end without a hit is due to that, and not to what has made it more.
 func (w *Why) shorter(h *Hop) (bool, error) {
-	var addr uint64
-	if _, err := fmt.Sscanf(h.Place, "%v", &addr); err != nil || !h.Store {
+	if !h.Store || h.to.kind != inMemory {
 		return false, nil
 	}
 	if _, err := w.pathTo(h.Count, 1); err != nil {
 		return false, err
 	}
-	before, ok := w.at.word(addr)
+	before, ok := w.at.word(h.to.addr)
 	return ok && before > h.Value, nil
 }
 

@@ -62,21 +62,13 @@ func (w *Why) events() (all []event, err error) {
 	defer func() { w.at = old }()
 	sent := uint64(0) // of what the follower knows
 	for before := uint64(0); ; {
-		var e entry
-		var count uint64
-		err := m.Proceed()
-		if err == nil {
-			e, err = m.now()
-		}
-		if err == nil {
-			count, err = m.VM.Instructions()
-		}
+		e, err := m.stop()
 		if over(err) && w.ctx.Err() == nil {
 			return fatal(all), nil
 		} else if err != nil {
 			return nil, err
 		}
-		v := event{function: at[e.pc], goroutine: w.goid(&e), count: count, args: [8]uint64(e.gpr[:8])}
+		v := event{function: at[e.pc], goroutine: w.goid(&e), count: e.count, args: [8]uint64(e.gpr[:8])}
 		switch v.function {
 		case fnEnd:
 			return all, nil

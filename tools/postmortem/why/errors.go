@@ -2,8 +2,6 @@ package why
 
 import (
 	"debug/dwarf"
-	"debug/elf"
-	"encoding/binary"
 	"fmt"
 	"strings"
 
@@ -45,7 +43,7 @@ func (w *Why) readErrors() *errorTypes {
 		name, ok := strings.CutPrefix(v.name, "go:itab.")
 		if name, ok2 := strings.CutSuffix(name, ",error"); ok && ok2 {
 			w.errors.names[v.addr] = name
-			if typ, ok := w.loaded(v.addr + 8); ok { // abi.ITab: Inter, Type
+			if typ, ok := w.loaded(bytesAt(v.addr+8, 8)); ok { // abi.ITab: Inter, Type
 				w.errors.names[typ] = name
 			}
 		}
@@ -85,18 +83,6 @@ func (w *Why) readErrors() *errorTypes {
 		}
 	}
 	return w.errors
-}
-
-// loaded returns a word of the image as it is loaded.
-func (w *Why) loaded(addr uint64) (uint64, bool) {
-	var b [8]byte
-	for _, s := range w.image.Progs {
-		if s.Type == elf.PT_LOAD && addr >= s.Vaddr && addr+8 <= s.Vaddr+s.Filesz {
-			_, err := s.ReadAt(b[:], int64(addr-s.Vaddr))
-			return binary.LittleEndian.Uint64(b[:]), err == nil
-		}
-	}
-	return 0, false
 }
 
 // unwrap returns the errors that an error has in it.
@@ -340,11 +326,11 @@ func (w *Why) made(s *Story, path []entry, at int, e anError, what string) (done
 	c := Cause{What: what}
 	sentinel := false
 	c.Hops, c.End, err = w.chain(s, path, at, e.word, func(h *Hop) bool {
-		if n := w.variableOf(h.Place); n != "" && !strings.Contains(n, "..stmp") {
-			sentinel = true
-			return true
+		if h.to.kind == inMemory {
+			n := w.Name(h.to.addr)
+			sentinel = n != "" && !strings.Contains(n, "..stmp")
 		}
-		return h.Own && strings.HasPrefix(h.By, "runtime.mallocgc")
+		return sentinel || h.Own && strings.HasPrefix(h.By, "runtime.mallocgc")
 	})
 	if err != nil {
 		c.End, c.Untold = unfinished, true
@@ -383,14 +369,4 @@ func (w *Why) made(s *Story, path []entry, at int, e anError, what string) (done
 		return true, nil // nobody was asked: a nil pointer has become an error
 	}
 	return true, w.whyThere(s, maker)
-}
-
-// variableOf names the package's variable that a step's place is in.
-func (w *Why) variableOf(text string) string {
-	var addr uint64
-	if _, err := fmt.Sscanf(text, "%v", &addr); err != nil || addr == 0 ||
-		!strings.HasPrefix(text, "0x") {
-		return ""
-	}
-	return w.Name(addr)
 }

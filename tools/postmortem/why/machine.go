@@ -2,6 +2,7 @@ package why
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -211,10 +212,20 @@ func (m *machine) word(addr uint64) (v uint64, ok bool) {
 	if m.Read(b[:], addr) != nil {
 		return 0, false
 	}
-	for i := len(b) - 1; i >= 0; i-- {
-		v = v<<8 | uint64(b[i])
+	return binary.LittleEndian.Uint64(b[:]), true
+}
+
+// stop lets the machine run to its next stop, and returns where it stands then.
+func (m *machine) stop() (e entry, err error) {
+	var count uint64
+	if err = m.Proceed(); err == nil {
+		count, err = m.VM.Instructions()
 	}
-	return v, true
+	if err == nil {
+		e, err = m.now()
+	}
+	e.count = count
+	return e, err
 }
 
 // frameless reports whether a function's code sets no frame pointer before pc.

@@ -44,11 +44,7 @@ func (w *Why) mapFunctions(names ...string) map[uint64]string {
 func (w *Why) keyOf(m *machine, e *entry, kind string) []byte {
 	switch kind {
 	case "_fast32", "_fast64":
-		var b []byte
-		for i := range mapKinds[kind] {
-			b = append(b, byte(e.gpr[rcx]>>(8*i)))
-		}
-		return b
+		return binary.LittleEndian.AppendUint64(nil, e.gpr[rcx])[:mapKinds[kind]]
 	case "_faststr":
 		return m.bytes(e.gpr[rcx], e.gpr[rdi])
 	}
@@ -166,11 +162,11 @@ func keyText(kind string, key []byte) string {
 	if kind == "_faststr" {
 		return fmt.Sprintf("%.40q", key)
 	}
-	n := uint64(0)
-	for i := len(key) - 1; i >= 0 && len(key) <= 8; i-- {
-		n = n<<8 | uint64(key[i])
+	var n [8]byte
+	if len(key) <= len(n) {
+		copy(n[:], key)
 	}
-	return fmt.Sprint(n)
+	return fmt.Sprint(binary.LittleEndian.Uint64(n[:]))
 }
 
 // missed is for a false or a zero that the standard library has answered at path[at], in a step of
@@ -333,22 +329,15 @@ func (w *Why) lastCall(from, before uint64, functions []uint64,
 		return 0, err
 	}
 	for {
-		if err := m.Proceed(); errors.Is(err, memory.ErrEnded) {
+		e, err := m.stop()
+		switch {
+		case errors.Is(err, memory.ErrEnded):
 			return last, nil
-		} else if err != nil {
-			return 0, err
-		}
-		n, err := m.VM.Instructions()
-		if err != nil || n >= before {
+		case err != nil || e.count >= before:
 			return last, err
-		}
-		e, err := m.now()
-		if err != nil {
-			return 0, err
-		}
-		if e.count = n; is(m, &e) {
-			last = n
-			f.found(n, windows[0])
+		case is(m, &e):
+			last = e.count
+			f.found(last, windows[0])
 		}
 		if err := m.Step(m.ctx); err != nil { // the stub would stop at the breakpoint again
 			return 0, err
@@ -414,7 +403,7 @@ func (w *Why) allocated(path []entry, at int, p place) (h Hop, ok bool, err erro
 			if n := len(hops); n > 0 && strings.HasPrefix(hops[n-1].By, "runtime.mallocgc") &&
 				hops[n-1].Own {
 				h = hops[n-1]
-				h.How, h.Place, h.Value, h.Store = "never", p.String(), 0, true
+				h.How, h.Place, h.to, h.Value, h.Store = "never", p.String(), p, 0, true
 				return h, true, nil
 			}
 			return h, false, err

@@ -66,6 +66,18 @@ func (w *Why) valueAt(path []entry, i int, p place) (v uint64, ok bool) {
 	return v & m, ok
 }
 
+// values returns what some places held in front of path[i]; nil if that is not known of each.
+func (w *Why) values(path []entry, i int, places []place) (all []uint64) {
+	for _, p := range places {
+		v, ok := w.valueAt(path, i, p)
+		if !ok {
+			return nil
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
 // madeFrom are the places that an instruction computes its value of.
 func (w *Why) madeFrom(e *entry) []place {
 	for _, f := range e.effects(nil) {
@@ -128,16 +140,9 @@ func (m *machine) rounds(from uint64, e *entry,
 		err = m.VM.StopAt(e.count)
 	}
 	for err == nil && len(all) < mostRoundsSeen {
-		if err = m.Proceed(); err != nil {
-			break
-		}
-		n, err := m.VM.Instructions()
-		if err != nil || n >= e.count {
+		now, err := m.stop()
+		if err != nil || now.count >= e.count {
 			return all, err
-		}
-		now, err := m.now()
-		if err != nil {
-			return nil, err
 		}
 		if now.pc == e.pc {
 			var values []uint64
@@ -209,13 +214,9 @@ func counts(bad []uint64, rounds [][]uint64, j int) bool {
 func (w *Why) choose(path []entry, i int, from []place, heals verdict,
 	stored bool) (j int, err error) {
 	e := &path[i]
-	var bad []uint64
-	for _, q := range from {
-		v, ok := w.valueAt(path, i, q)
-		if !ok {
-			return -1, nil
-		}
-		bad = append(bad, v)
+	bad := w.values(path, i, from)
+	if bad == nil {
+		return -1, nil
 	}
 	with := func(j int, v uint64) (ok, known bool) {
 		made, known := w.remade(path, i, from, bad, j, v)
@@ -314,15 +315,11 @@ func (e *entry) computedSize(otherwise uint64) uint64 {
 // onOperand makes of the verdict on what the instruction at path[i] has made one on an operand; nil
 // if that is not known.
 func (w *Why) onOperand(path []entry, i int, from []place, j int, heals verdict) verdict {
-	var bad []uint64
-	for _, q := range from {
-		v, ok := w.valueAt(path, i, q)
-		if !ok {
-			return nil
-		}
-		bad = append(bad, v)
+	bad := w.values(path, i, from)
+	if bad == nil || heals == nil {
+		return nil
 	}
-	if _, known := w.remade(path, i, from, bad, j, bad[j]); !known || heals == nil {
+	if _, known := w.remade(path, i, from, bad, j, bad[j]); !known {
 		return nil
 	}
 	return func(v uint64) bool {
@@ -385,29 +382,10 @@ func holds(op x86asm.Op, a, b, size uint64) (is, known bool) {
 	a, b = a&mask(size), b&mask(size)
 	shift := 64 - 8*int(size)
 	x, y := int64(a<<shift)>>shift, int64(b<<shift)>>shift
-	switch op {
-	case x86asm.JA:
-		return a > b, true
-	case x86asm.JAE:
-		return a >= b, true
-	case x86asm.JB:
-		return a < b, true
-	case x86asm.JBE:
-		return a <= b, true
-	case x86asm.JE:
-		return a == b, true
-	case x86asm.JNE:
-		return a != b, true
-	case x86asm.JG:
-		return x > y, true
-	case x86asm.JGE:
-		return x >= y, true
-	case x86asm.JL:
-		return x < y, true
-	case x86asm.JLE:
-		return x <= y, true
-	}
-	return false, false
+	is, known = map[x86asm.Op]bool{x86asm.JA: a > b, x86asm.JAE: a >= b, x86asm.JB: a < b,
+		x86asm.JBE: a <= b, x86asm.JE: a == b, x86asm.JNE: a != b, x86asm.JG: x > y,
+		x86asm.JGE: x >= y, x86asm.JL: x < y, x86asm.JLE: x <= y}[op]
+	return is, known
 }
 
 // moved is what the source of a copy held, by what was made of it.
@@ -450,13 +428,9 @@ func (w *Why) pick(s *Story, path []entry, at int, from []place,
 	if len(from) != 2 || heals[0] == nil || heals[1] == nil {
 		return -1, "", nil
 	}
-	var bad []uint64
-	for _, q := range from {
-		v, ok := w.valueAt(path, at, q)
-		if !ok {
-			return -1, "", nil
-		}
-		bad = append(bad, v)
+	bad := w.values(path, at, from)
+	if bad == nil {
+		return -1, "", nil
 	}
 	rounds, err := w.rounds(&path[at], w.compared)
 	if err != nil {

@@ -38,6 +38,18 @@ const (
 // badType is what an interface died of whose type was another one.
 const badType = "a type assertion has failed"
 
+// calledPanics are parts of the names of functions of the runtime that compiled code calls to panic,
+// and what over.
+var calledPanics = []struct{ part, what string }{
+	{"anicIndex", "an index out of range"},
+	{"anicBounds", "an index out of range"},
+	{"anicSlice", "a slice bound out of range"},
+	{"anicdivide", "a division by zero"},
+	{"anicshift", "a negative shift"},
+	{"makeslicelen", badLength},
+	{"makeslicecap", badCapacity},
+}
+
 // reason finds what the panic was about: a place, and the instruction in front of which it has had
 // the value. Instead of that it may be notInPath or never.
 func (w *Why) reason(path []entry, reporter, caller string) (at int, from []place, what string) {
@@ -100,19 +112,12 @@ func (w *Why) inOwn(path []entry) (at int, from []place, what string) {
 			continue
 		}
 		what = "a panic"
-		switch name := w.function(path[min(k+1, len(path)-1)].pc, false); {
-		case strings.Contains(name, "anicIndex"), strings.Contains(name, "anicBounds"):
-			what = "an index out of range"
-		case strings.Contains(name, "anicSlice"):
-			what = "a slice bound out of range"
-		case strings.Contains(name, "anicdivide"):
-			what = "a division by zero"
-		case strings.Contains(name, "anicshift"):
-			what = "a negative shift"
-		case strings.HasSuffix(name, "makeslicelen"):
-			what = badLength
-		case strings.HasSuffix(name, "makeslicecap"):
-			what = badCapacity
+		name := w.function(path[min(k+1, len(path)-1)].pc, false)
+		for _, p := range calledPanics {
+			if strings.Contains(name, p.part) {
+				what = p.what
+				break
+			}
 		}
 		i, ok := w.branchBefore(path, k)
 		if ok && what == badCapacity { // the last comparison has only chosen between the two

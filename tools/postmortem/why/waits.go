@@ -132,11 +132,7 @@ func latest(what string, all []Written, of func(v, before uint64) bool) []Act {
 		if v.cleared() {
 			return nil
 		}
-		before := uint64(0)
-		if i+1 < len(all) {
-			before = all[i+1].Value
-		}
-		if v.Own && (of == nil || of(v.Value, before)) {
+		if v.Own && (of == nil || of(v.Value, valueBefore(all, i))) {
 			return []Act{{What: what, Written: *v, Times: 1}}
 		}
 	}
@@ -174,9 +170,9 @@ func taken(all []Written) []Act {
 }
 
 // valueBefore is the value that a write has replaced.
-func valueBefore(all []Written, i int) int32 {
+func valueBefore(all []Written, i int) uint64 {
 	if i+1 < len(all) {
-		return int32(all[i+1].Value)
+		return all[i+1].Value
 	}
 	return 0
 }
@@ -185,7 +181,7 @@ func valueBefore(all []Written, i int) int32 {
 // are of those who wait behind it.
 func writerOf(all []Written) (acts []Act, waiting int) {
 	for i := range all {
-		if valueBefore(all, i) >= 0 && all[i].How != howBefore {
+		if int32(valueBefore(all, i)) >= 0 && all[i].How != howBefore {
 			return []Act{{What: "taken for writing by", Written: all[i], Times: 1}}, i
 		}
 	}
@@ -220,7 +216,7 @@ func takenReading(all []Written) (acts []Act) {
 	last := map[int64]*Written{}
 	for i := range all {
 		v := &all[i]
-		switch int32(v.Value) - valueBefore(all, i) {
+		switch int32(v.Value) - int32(valueBefore(all, i)) {
 		case 1:
 			if i < waiting {
 				break
@@ -268,11 +264,7 @@ func counted(all []Written) (acts []Act) {
 			}
 			continue
 		}
-		before := uint64(0)
-		if i+1 < len(all) {
-			before = all[i+1].Value
-		}
-		n := int(int32(v.Value>>32) - int32(before>>32))
+		n := int(int32(v.Value>>32) - int32(valueBefore(all, i)>>32))
 		what := "added to by"
 		if n < 0 {
 			what, n = "done by", -n

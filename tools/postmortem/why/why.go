@@ -53,8 +53,8 @@ type variable struct {
 	addr, size uint64
 }
 
-// loadedAs reports whether the bytes of a place have this value as the image is loaded.
-func (w *Why) loadedAs(p place, value uint64) bool {
+// loaded returns what the bytes of a place are as the image is loaded.
+func (w *Why) loaded(p place) (value uint64, ok bool) {
 	for _, s := range w.image.Progs {
 		off := p.addr - s.Vaddr
 		if s.Type != elf.PT_LOAD || p.addr < s.Vaddr || p.size > 8 || off+p.size > s.Filesz {
@@ -62,9 +62,15 @@ func (w *Why) loadedAs(p place, value uint64) bool {
 		}
 		var b [8]byte
 		_, err := s.ReadAt(b[:p.size], int64(off))
-		return err == nil && binary.LittleEndian.Uint64(b[:]) == value
+		return binary.LittleEndian.Uint64(b[:]), err == nil
 	}
-	return false
+	return 0, false
+}
+
+// loadedAs reports whether the bytes of a place have this value as the image is loaded.
+func (w *Why) loadedAs(p place, value uint64) bool {
+	v, ok := w.loaded(p)
+	return ok && v == value
 }
 
 // New makes one for the recording that launch replays, of the image that is the ELF file at path,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // howDevice is how a device has written.
@@ -17,14 +18,11 @@ const mostWriters = 1000
 func (w *Why) Resolve(name string) (addr, size uint64, err error) {
 	var off uint64
 	base := name
-	for i := len(name) - 1; i > 0; i-- {
-		if name[i] == '+' {
-			if _, err := fmt.Sscanf(name[i+1:], "%v", &off); err != nil {
-				return 0, 0, fmt.Errorf("%s: behind + has to be a number of bytes", name)
-			}
-			base = name[:i]
-			break
+	if i := strings.LastIndexByte(name, '+'); i > 0 {
+		if _, err := fmt.Sscanf(name[i+1:], "%v", &off); err != nil {
+			return 0, 0, fmt.Errorf("%s: behind + has to be a number of bytes", name)
 		}
+		base = name[:i]
 	}
 	for _, v := range w.vars {
 		if v.name == base {
