@@ -216,18 +216,11 @@ func (w *Why) pastWrite(s *Story, path []entry, write *Hop,
 	last := pcs[k]
 	then := path[branches[last].compare : branches[last].jump+2]
 	objects := w.objects(path, branches[last].compare)
-	first, n := &then[0], len(then)-1
-	if b.path, err = w.pathTo(latest[last]+then[n].count-first.count, windows[0]); err != nil {
+	if b.path, b.at, err = w.otherWay(then, latest[last]); err != nil || b.at < 0 {
 		return b, false, err
 	}
-	end := len(b.path) - 1
-	if b.at = w.last(b.path, last); b.at < 0 || b.path[end-1].pc != then[n-1].pc ||
-		b.path[end].pc == then[n].pc || b.path[end].inst.Op == 0 {
-		return b, false, nil
-	}
-	b.same = told[last] || slices.ContainsFunc(w.objects(b.path, b.at),
-		func(p place) bool { return slices.Contains(objects, p) })
-	if !b.same && b.path[b.at].gpr[rsp] != first.gpr[rsp] {
+	b.same = told[last] || w.about(b.path, b.at, objects)
+	if !b.same && b.path[b.at].gpr[rsp] != then[0].gpr[rsp] {
 		return b, false, nil
 	}
 	w.setChanged(&b, then)

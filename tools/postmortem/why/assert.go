@@ -3,8 +3,6 @@ package why
 import (
 	"slices"
 	"strings"
-
-	"golang.org/x/arch/x86/x86asm"
 )
 
 // A failed assertion of a test: the condition that guarded the call of t.Errorf, and the values
@@ -110,11 +108,8 @@ func (w *Why) conditions(s *Story, path []entry, call, compare, jump int) error 
 // blameOne blames the one place of all, or says that it is one of several.
 func (s *Story) blameOne(all []Hop, lost bool) {
 	s.Culprit, s.OneOf = nil, nil
-	for _, h := range all {
-		if !slices.ContainsFunc(s.OneOf,
-			func(k Hop) bool { return k.Function == h.Function && k.Line == h.Line }) {
-			s.OneOf = append(s.OneOf, h)
-		}
+	for i := range all {
+		s.addOne(&all[i])
 	}
 	if len(s.OneOf) == 1 && !lost {
 		s.Culprit, s.OneOf = &s.OneOf[0], nil
@@ -155,9 +150,8 @@ func (w *Why) condition(s *Story, path []entry, compare int) error {
 		}
 		c := &s.Causes[first]
 		_, made := s.culprit(c)
-		if n := len(c.Hops); len(from) == 1 && !made && n > 0 && c.Hops[n-1].Own &&
-			c.Hops[n-1].How == "constant" && p.kind == inRegister && p.size == 1 {
-			return w.whyThere(s, &c.Hops[n-1]) // a function's answer, true or false
+		if h := c.answer(from); !made && h != nil {
+			return w.whyThere(s, h)
 		}
 	}
 	s.blameCompared()
@@ -206,11 +200,4 @@ func (c *Cause) literal() bool {
 	}
 	return strings.HasPrefix(c.End, "the constant") || strings.HasPrefix(c.End, "it is in the image") ||
 		strings.HasSuffix(c.End, loadedSo)
-}
-
-// compares reports whether an instruction only compares.
-func compares(op x86asm.Op) bool {
-	name := op.String()
-	return op == x86asm.CMP || op == x86asm.TEST || op == x86asm.BT ||
-		strings.HasSuffix(name, "COMISD") || strings.HasSuffix(name, "COMISS")
 }

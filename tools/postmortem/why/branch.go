@@ -80,7 +80,7 @@ func (w *Why) jumpBefore(path []entry, at, k int) (compare, jump int, ok bool) {
 		switch _, direct := e.inst.Args[0].(x86asm.Rel); {
 		case jump < 0 && op[0] == 'J' && op != "JMP" && direct:
 			jump = i
-		case jump >= 0 && compares(e.inst.Op):
+		case jump >= 0 && forms[e.inst.Op] == compares:
 			return i, jump, true
 		}
 	}
@@ -186,7 +186,6 @@ func (w *Why) ask(s *Story, path []entry, compare int, maker *Hop) error {
 		}
 		s.Culprit, several = old, len(s.OneOf) > 0
 		c := &s.Causes[len(s.Causes)-1]
-		n := len(c.Hops)
 		if k, made := s.culprit(c); made && s.elsewhere(k, maker) &&
 			(latest == nil || k.Count > latest.Count) {
 			if loop {
@@ -196,9 +195,8 @@ func (w *Why) ask(s *Story, path []entry, compare int, maker *Hop) error {
 				}
 			}
 			latest = k
-		} else if !made && n > 0 && c.Hops[n-1].Own && c.Hops[n-1].How == "constant" && len(from) == 1 &&
-			p.kind == inRegister && p.size == 1 {
-			return w.whyThere(s, &c.Hops[n-1]) // a function's answer, true or false
+		} else if h := c.answer(from); !made && h != nil {
+			return w.whyThere(s, h)
 		}
 	}
 	switch {
@@ -212,10 +210,20 @@ func (w *Why) ask(s *Story, path []entry, compare int, maker *Hop) error {
 	return nil
 }
 
+// answer is the step that has made the one value that was compared, if that is a function's answer,
+// true or false; else nil.
+func (c *Cause) answer(from []place) *Hop {
+	if n := len(c.Hops); n > 0 && len(from) == 1 && from[0].kind == inRegister && from[0].size == 1 &&
+		c.Hops[n-1].Own && c.Hops[n-1].How == "constant" {
+		return &c.Hops[n-1]
+	}
+	return nil
+}
+
 // elsewhere reports whether a step is neither at the error nor in what only counts its rounds in
 // the function that died.
 func (s *Story) elsewhere(k, maker *Hop) bool {
-	return (k.Function != maker.Function || k.Line != maker.Line) &&
+	return !k.sameLine(maker) &&
 		(k.Function != s.At.Function || k.Store || k.How == "deleted" || k.How == "device" ||
 			k.How == "never")
 }
@@ -284,7 +292,7 @@ func (w *Why) shorter(h *Hop) (bool, error) {
 // answer.
 func (w *Why) flags(path []entry, i int) []place {
 	for k := i - 1; k >= max(0, i-4); k-- {
-		if compares(path[k].inst.Op) {
+		if forms[path[k].inst.Op] == compares {
 			return w.compared(&path[k])
 		}
 	}

@@ -54,26 +54,40 @@ func (w *Why) objects(path []entry, compare int) (all []place) {
 	return all
 }
 
+// about reports whether path[compare] compares the value of one of the objects.
+func (w *Why) about(path []entry, compare int, objects []place) bool {
+	return slices.ContainsFunc(w.objects(path, compare),
+		func(p place) bool { return slices.Contains(objects, p) })
+}
+
+// otherWay returns the path over a branch that was come to again after count instructions, and its
+// comparison there; below 0 if it went as then. then are the instructions from the comparison to
+// the one behind the jump.
+func (w *Why) otherWay(then []entry, count uint64) (path []entry, at int, err error) {
+	n := len(then) - 1
+	if path, err = w.pathTo(count+then[n].count-then[0].count, windows[0]); err != nil {
+		return nil, -1, err
+	}
+	end := len(path) - 1
+	if at = w.last(path, then[0].pc); at >= 0 && (path[end-1].pc != then[n-1].pc ||
+		path[end].pc == then[n].pc || path[end].inst.Op == 0) {
+		at = -1
+	}
+	return path, at, nil
+}
+
 // passedBy is for a write that was not reached again: branch are the instructions from the
 // comparison to the one behind the jump when it was reached, which has compared those objects.
 func (w *Why) passedBy(s *Story, branch []entry, objects []place, write *Hop, heals verdict) error {
-	first, jump, n := &branch[0], &branch[len(branch)-2], len(branch)-1
+	first := &branch[0]
 	count, err := w.lastCall(write.Count+1, s.Count, []uint64{first.pc},
 		func(*machine, *entry) bool { return true })
 	if err != nil || count == 0 {
 		return err
 	}
-	path, err := w.pathTo(count+branch[n].count-first.count, windows[0])
-	if err != nil {
-		return err
-	}
-	at, end := w.last(path, first.pc), len(path)-1
-	if at < 0 || path[end-1].pc != jump.pc || path[end].pc == branch[n].pc || path[end].inst.Op == 0 {
-		return nil
-	}
-	if !slices.ContainsFunc(w.objects(path, at),
-		func(p place) bool { return slices.Contains(objects, p) }) {
-		return nil // it was about another one of the kind
+	path, at, err := w.otherWay(branch, count)
+	if err != nil || at < 0 || !w.about(path, at, objects) {
+		return err // perhaps it was about another one of the kind
 	}
 	// Which of the two was written then, and what would be written now?
 	before, now := w.compared(first), w.compared(&path[at])

@@ -166,7 +166,8 @@ const (
 	ofThree
 	ofFirst
 	ofSecond
-	nothing // they write none
+	compares // they write none
+	nothing  // likewise, and compare nothing
 )
 
 // forms are those of the instructions that need no code of their own.
@@ -182,7 +183,8 @@ var forms = func() map[x86asm.Op]form {
 		ofFirst: "INC DEC NEG NOT BSWAP",
 		ofSecond: "BSF BSR TZCNT LZCNT POPCNT CVTSI2SD CVTTSD2SI CVTSI2SS CVTTSS2SI CVTSS2SD CVTSD2SS " +
 			"PSHUFD MOVMSKPD PMOVMSKB",
-		nothing: "CMP TEST BT UCOMISD COMISD UCOMISS COMISS NOP PREFETCHT0 PREFETCHNTA",
+		compares: "CMP TEST BT UCOMISD COMISD UCOMISS COMISS",
+		nothing:  "NOP PREFETCHT0 PREFETCHNTA",
 	} {
 		for name := range strings.FieldsSeq(list) {
 			named[name] = f
@@ -226,7 +228,7 @@ func (e *entry) effects(after *state) []effect {
 		return e.one(a, computed, a)
 	case f == ofSecond:
 		return e.one(a, computed, b)
-	case f == nothing, in.Op == 0:
+	case f == compares, f == nothing, in.Op == 0:
 		return nil
 	}
 	switch name := in.Op.String(); {

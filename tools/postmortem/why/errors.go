@@ -85,29 +85,31 @@ func (w *Why) readErrors() *errorTypes {
 	return w.errors
 }
 
-// unwrap returns the errors that an error has in it.
-func (w *Why) unwrap(e anError) (all []anError) {
-	add := func(at uint64) {
-		itab, _ := w.at.word(at)
-		data, ok := w.at.word(at + 8)
-		if kind := w.readErrors().names[itab]; ok && kind != "" {
-			all = append(all, anError{kind, data, bytesAt(at+8, 8)})
+// errorsAt returns those of n interfaces from an address on that are errors.
+func (w *Why) errorsAt(addr, n uint64) (all []anError) {
+	for i := range n {
+		typ, _ := w.at.word(addr + 16*i)
+		data, ok := w.at.word(addr + 16*i + 8)
+		if kind := w.readErrors().names[typ]; ok && kind != "" {
+			all = append(all, anError{kind, data, bytesAt(addr+16*i+8, 8)})
 		}
 	}
+	return all
+}
+
+// unwrap returns the errors that an error has in it.
+func (w *Why) unwrap(e anError) (all []anError) {
 	if e.data == 0 {
 		return nil
 	}
 	for _, f := range w.readErrors().fields[strings.ReplaceAll(strings.TrimPrefix(e.kind, "*"),
 		"%2e", ".")] {
-		if !f.slice {
-			add(e.data + f.off)
-			continue
+		first, n := e.data+f.off, uint64(1)
+		if f.slice {
+			n, _ = w.at.word(first + 8)
+			first, _ = w.at.word(first)
 		}
-		first, _ := w.at.word(e.data + f.off)
-		n, _ := w.at.word(e.data + f.off + 8)
-		for i := range min(n, 3) {
-			add(first + 16*i)
-		}
+		all = append(all, w.errorsAt(first, min(n, 3))...)
 	}
 	return all
 }
@@ -119,9 +121,7 @@ func (w *Why) text(e anError) string {
 	}
 	switch e.kind {
 	case "*errors.errorString", "*fmt.wrapError", "*fmt.wrapErrors", "*fmt.fmtError":
-		p, _ := w.at.word(e.data)
-		n, _ := w.at.word(e.data + 8)
-		return fmt.Sprintf("%s %.60q", e.kind, w.at.bytes(p, n))
+		return fmt.Sprintf("%s %.60q", e.kind, w.at.text(e.data))
 	}
 	return e.kind
 }
@@ -166,15 +166,7 @@ func (w *Why) ofError(s *Story, v *event) (told bool, err error) {
 		}
 		at := len(path) - 1
 		list, n := path[at].gpr[abiOrder[*first]], path[at].gpr[abiOrder[*first+1]]
-		var found []anError
-		for i := range min(n, 16) {
-			typ, _ := w.at.word(list + 16*i)
-			data, ok := w.at.word(list + 16*i + 8)
-			if kind := names[typ]; ok && kind != "" {
-				found = append(found,
-					anError{kind, data, bytesAt(list+16*i+8, 8)})
-			}
-		}
+		found := w.errorsAt(list, min(n, 16))
 		// Of two a test has wanted the one, and the condition tells.
 		if len(found) > 0 && (len(found) == 1 || !isAssertion(v)) {
 			return true, w.errorStory(s, path, at, found[0])
@@ -306,10 +298,8 @@ func (w *Why) errorStory(s *Story, path []entry, at int, e anError) error {
 // ofPath is for an error about a file: what it came of is the file's name.
 func (w *Why) ofPath(s *Story, path []entry, at int, e anError, what string) error {
 	name := bytesAt(e.data+16, 8) // fs.PathError: Op, Path, Err
-	p, n := w.value(path, at, name), uint64(0)
-	n, _ = w.at.word(name.addr + 8)
 	return w.followAs(s, path, at, name, fmt.Sprintf("%s about the file %.60q", what,
-		w.at.bytes(p, n)))
+		w.at.text(name.addr)))
 }
 
 // made adds a cause: who made an error. done is set if the story ends with it: of several errors

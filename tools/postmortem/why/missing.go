@@ -69,6 +69,13 @@ func (m *machine) bytes(addr, n uint64) []byte {
 	return b
 }
 
+// text reads the bytes of the string at an address, 4096 at most; nil if they cannot be read.
+func (m *machine) text(addr uint64) []byte {
+	p, _ := m.word(addr)
+	n, _ := m.word(addr + 8)
+	return m.bytes(p, n)
+}
+
 // deleted finds who has taken away the key that the latest look-up in front of path[at] has not
 // found. No hops: that cannot be told.
 func (w *Why) deleted(path []entry, at int) (hops []Hop, end string, err error) {
@@ -283,9 +290,7 @@ func (w *Why) keyOfAny(m *machine, typ, data uint64) []byte {
 	case k&direct != 0: // the pointer is the value
 		return binary.LittleEndian.AppendUint64(nil, data)
 	case k&kindMask == kindString:
-		p, _ := m.word(data)
-		n, _ := m.word(data + 8)
-		return m.bytes(p, n)
+		return m.text(data)
 	}
 	return m.bytes(data, size)
 }

@@ -529,7 +529,7 @@ func (w *Why) branchBefore(path []entry, k int) (compare int, ok bool) {
 		switch {
 		case jump < 0 && op[0] == 'J' && op != "JMP":
 			jump = i
-		case jump >= 0 && compares(e.inst.Op):
+		case jump >= 0 && forms[e.inst.Op] == compares:
 			return i, true
 		}
 	}

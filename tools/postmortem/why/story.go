@@ -97,8 +97,7 @@ func (c *Cause) Steps() (steps []Hop) {
 	stored := false // by the step
 	for i, h := range c.Hops {
 		if i > 0 {
-			if last := &steps[len(steps)-1]; last.Function == h.Function && last.Line == h.Line &&
-				last.Goroutine == h.Goroutine && !(stored && h.Store) {
+			if last := &steps[len(steps)-1]; last.sameLine(&h) && last.Goroutine == h.Goroutine && !(stored && h.Store) {
 				h.Alternatives = append(last.Alternatives, h.Alternatives...)
 				h.Value = last.Value // what the line has made
 				h.Whole = max(h.Whole, last.Whole)
@@ -138,7 +137,7 @@ func (s *Story) culprit(c *Cause) (h *Hop, made bool) {
 		// A channel hands over what is in a sender's frame: who receives has copied it, no more.
 		sent := made && k.How == "copied" && h.How == "copied" && k.Goroutine != 0 && h.Goroutine != 0 &&
 			k.Goroutine != h.Goroutine
-		switch here := k.Function == s.At.Function && k.Line == s.At.Line; {
+		switch here := k.sameLine(&s.At); {
 		case !k.Own || k.How == "unknown" || made && here:
 		case made && k.How == "constant" && k.Value != 0 && s.Death == badType:
 			return k, true // who has made an interface of it: others have handed it on
@@ -193,6 +192,16 @@ func (h *Hop) stored(hops []Hop) bool {
 	return false
 }
 
+// sameLine reports whether two steps are of one line of the source.
+func (h *Hop) sameLine(k *Hop) bool { return h.Function == k.Function && h.Line == k.Line }
+
+// addOne adds a place to OneOf, once.
+func (s *Story) addOne(h *Hop) {
+	if !slices.ContainsFunc(s.OneOf, func(k Hop) bool { return k.sameLine(h) }) {
+		s.OneOf = append(s.OneOf, *h)
+	}
+}
+
 // blame sets Culprit: that of the cause that was the latest to become what it was. A constant that
 // is an argument, or is in the place of the death, has not become anything. Where a way was lost,
 // or forks, or nothing tells an index from its bound, and several may be to blame, it sets OneOf.
@@ -227,13 +236,10 @@ func (s *Story) blame() {
 	}
 	for _, all := range [][]*Hop{found, sums, others} {
 		for _, h := range all {
-			same := func(k Hop) bool { return k.Function == h.Function && k.Line == h.Line }
 			if s.Culprit == nil || h.Count > s.Culprit.Count {
 				s.Culprit = h
 			}
-			if !slices.ContainsFunc(s.OneOf, same) {
-				s.OneOf = append(s.OneOf, *h)
-			}
+			s.addOne(h)
 		}
 		if len(all) > 0 {
 			break
@@ -271,8 +277,7 @@ func (c *Cause) lines(s *Story, room int) []string {
 	}
 	if h, _ := s.culprit(c); h != nil {
 		add(slices.IndexFunc(steps, func(k Hop) bool {
-			return k.Function == h.Function &&
-				k.Line == h.Line && k.Goroutine == h.Goroutine
+			return k.sameLine(h) && k.Goroutine == h.Goroutine
 		}))
 	}
 	add(n - 1)
