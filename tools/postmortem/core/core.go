@@ -96,7 +96,7 @@ func Write(w io.Writer, t *wire.Trace, others []*wire.Trace, path string,
 		places = append(places, place{th, i + 1})
 	}
 	notes := notesOf(places, path, t, files, nil)
-	runs := runsOf(append([]*wire.Trace{t}, others...), sym)
+	runs := runsOf(Memory(append([]*wire.Trace{t}, others...), sym))
 	for _, r := range runs {
 		info.Words += len(r.words)
 	}

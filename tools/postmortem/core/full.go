@@ -40,7 +40,6 @@ type FullInfo struct {
 	RAM     uint64 // bytes
 	Used    uint64 // of them, what is no page of zeros
 	Reason  string // of the death; "": the machine had not died
-	Call    bool   // the first thread stands at the call before where its trace begins
 	Missing error  // what could not be had beside the memory; nil: nothing
 }
 
@@ -118,7 +117,7 @@ func WriteFull(file *os.File, from memory.Source, o FullOptions) (info FullInfo,
 	for _, b := range store.Blocks() {
 		info.RAM += b.Size
 	}
-	info.Threads, info.Used, info.Call = len(st.places), store.Used, st.places[0].call
+	info.Threads, info.Used = len(st.places), store.Used
 	if st.death != nil {
 		info.Reason = st.death.Reason
 	}

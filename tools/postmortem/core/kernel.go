@@ -151,8 +151,9 @@ func (k *kernelState) cpu(n int, record uint64, dead int) {
 		th = k.ofTrap(frame)
 		program = th.regs["fs_base"] != kernelFS
 	case dead >= 0 && fp != 0: // it has died by a call, behind another one
-		th = k.atCall(thread{regs: map[string]uint64{
-			"rip": k.word(fp+8, 8), "rsp": fp + 16, "rbp": k.word(fp, 8), "fs_base": kernelFS}})
+		th = thread{regs: map[string]uint64{
+			"rip": k.word(fp+8, 8), "rsp": fp + 16, "rbp": k.word(fp, 8), "fs_base": kernelFS}}
+		th.backToCall(k.sym)
 	default:
 		c := k.registersOf(n, record)
 		if c == nil {
@@ -203,7 +204,7 @@ func (k *kernelState) ofDeath() (th thread, tid int, program bool) {
 	}
 	th.regs["rip"], th.regs["rsp"], th.regs["rbp"] = get("PC"), get("sp"), get("fp")
 	if get("Call") != 0 {
-		th = k.atCall(th)
+		th.backToCall(k.sym)
 	}
 	program = tracer.Context(get("Context")) == tracer.ContextGoroutine
 	tid = int(get("Thread"))
@@ -223,16 +224,6 @@ func (k *kernelState) ofDeath() (th thread, tid int, program bool) {
 			Address: get("addr"), HasAddress: true}
 	}
 	return th, tid, program
-}
-
-// atCall makes a thread that stands at a return address stand at the call.
-func (k *kernelState) atCall(th thread) thread {
-	if im := k.sym.Code(); im != nil {
-		if c, ok := im.CallBefore(th.regs["rip"]); ok {
-			th.regs["rip"], th.call = c.At, true
-		}
-	}
-	return th
 }
 
 // frameRegs are the registers of a trap frame, by the names of its fields.

@@ -20,13 +20,8 @@ type run struct {
 	words []uint64
 }
 
-// runsOf returns the known memory, in ascending order.
-func runsOf(all []*wire.Trace, sym Symbols) []run {
-	return runsOfWords(Memory(all, sym))
-}
-
-// runsOfWords returns the words in ascending order.
-func runsOfWords(words map[uint64]uint64) (runs []run) {
+// runsOf returns the words in ascending order.
+func runsOf(words map[uint64]uint64) (runs []run) {
 	for _, a := range slices.Sorted(maps.Keys(words)) {
 		if n := len(runs) - 1; n >= 0 {
 			switch end := runs[n].addr + uint64(len(runs[n].words))*8; {

@@ -5,12 +5,10 @@ package core
 // and which of it has never been used (kernel/mem, frames.go): that part is not in the core.
 
 import (
-	"cmp"
 	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/zeroframe/zeroframe/tools/postmortem/memory"
 )
@@ -88,29 +86,19 @@ func StubBlocks(s *memory.Stub, path string) error {
 
 // without merges blocks, and takes others out of them.
 func without(all, out []memory.Block) (left []memory.Block) {
-	byStart := func(a, b memory.Block) int { return cmp.Compare(a.Start, b.Start) }
-	slices.SortFunc(all, byStart)
-	slices.SortFunc(out, byStart)
-	add := func(lo, hi uint64) {
-		if n := len(left) - 1; n >= 0 && lo <= left[n].End() {
-			left[n].Size = max(hi, left[n].End()) - left[n].Start
-		} else if lo < hi {
-			left = append(left, memory.Block{Start: lo, Size: hi - lo})
-		}
-	}
-	for _, b := range all {
-		lo := b.Start
+	out = memory.Union(out)
+	for _, b := range memory.Union(all) {
 		for _, o := range out {
-			if o.End() <= lo || o.Start >= b.End() {
+			if o.End() <= b.Start || o.Start >= b.End() {
 				continue
 			}
-			if o.Start > lo {
-				add(lo, o.Start)
+			if o.Start > b.Start {
+				left = append(left, memory.Block{Start: b.Start, Size: o.Start - b.Start})
 			}
-			lo = o.End()
+			b = memory.Block{Start: o.End(), Size: b.End() - min(o.End(), b.End())}
 		}
-		if lo < b.End() {
-			add(lo, b.End())
+		if b.Size > 0 {
+			left = append(left, b)
 		}
 	}
 	return left

@@ -89,7 +89,7 @@ func threadsOf(t *wire.Trace, sym Symbols) (threads []thread) {
 		}
 		record = 0
 		if f.Kind == tracer.RA {
-			th.backToCall(f.Address, sym)
+			th.backToCall(sym)
 		}
 		threads = append(threads, th)
 	}
@@ -100,9 +100,9 @@ func threadsOf(t *wire.Trace, sym Symbols) (threads []thread) {
 }
 
 // backToCall lets a thread stand at its call, if that is known, and not where it returns to.
-func (th *thread) backToCall(ra uint64, sym Symbols) {
+func (th *thread) backToCall(sym Symbols) {
 	if im := sym.Code(); im != nil {
-		if c, ok := im.CallBefore(ra); ok {
+		if c, ok := im.CallBefore(th.regs["rip"]); ok {
 			th.regs["rip"], th.call = c.At, true
 		}
 	}

@@ -40,7 +40,7 @@ func WriteMemory(w io.Writer, words map[uint64]uint64, path string) error {
 	if err != nil {
 		return err
 	}
-	runs := runsOfWords(words)
+	runs := runsOf(words)
 	if len(runs) > maxRuns {
 		return fmt.Errorf("the memory is in %d pieces, more than a core file can have", len(runs))
 	}

@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sort"
 )
 
 // Dump is a dump that is being read.
@@ -94,6 +93,16 @@ func (d *Dump) read(p []byte) error {
 	return cut(err)
 }
 
+// decode reads a structure of the file from what comes next.
+func (d *Dump) decode(v any) error {
+	b := make([]byte, binary.Size(v))
+	if err := d.read(b); err != nil {
+		return err
+	}
+	_, err := binary.Decode(b, binary.LittleEndian, v)
+	return err
+}
+
 // skip goes on to an offset.
 func (d *Dump) skip(to uint64) error {
 	for d.at < to {
@@ -109,11 +118,9 @@ func (d *Dump) skip(to uint64) error {
 // open reads an ELF dump up to its memory.
 func (d *Dump) open(size int64) error {
 	var h elf.Header64
-	b := make([]byte, binary.Size(h))
-	if err := d.read(b); err != nil {
+	if err := d.decode(&h); err != nil {
 		return err
 	}
-	binary.Read(bytes.NewReader(b), binary.LittleEndian, &h)
 	if h.Ident[elf.EI_CLASS] != byte(elf.ELFCLASS64) ||
 		h.Ident[elf.EI_DATA] != byte(elf.ELFDATA2LSB) || h.Type != uint16(elf.ET_CORE) ||
 		h.Machine != uint16(elf.EM_X86_64) {
@@ -125,11 +132,11 @@ func (d *Dump) open(size int64) error {
 		if h.Shoff < d.at || h.Shoff > mostNotes || h.Phoff < h.Shoff+sectionSize {
 			return fmt.Errorf("%w: too many segments", ErrDump)
 		}
-		s := make([]byte, sectionSize)
-		if err := errors.Join(d.skip(h.Shoff), d.read(s)); err != nil {
+		var s elf.Section64
+		if err := errors.Join(d.skip(h.Shoff), d.decode(&s)); err != nil {
 			return err
 		}
-		count = uint64(binary.LittleEndian.Uint32(s[44:]))
+		count = uint64(s.Info)
 	}
 	if h.Phentsize != progSize || h.Phoff < d.at || h.Phoff > mostNotes ||
 		count > mostSegments || count == 0 {
@@ -139,20 +146,19 @@ func (d *Dump) open(size int64) error {
 		return err
 	}
 	var notes []segment
-	p := make([]byte, progSize)
 	for range count {
-		if err := d.read(p); err != nil {
+		var p elf.Prog64
+		if err := d.decode(&p); err != nil {
 			return err
 		}
-		le := binary.LittleEndian
-		s := segment{le.Uint64(p[8:]), le.Uint64(p[24:]), le.Uint64(p[32:])}
+		s := segment{p.Off, p.Paddr, p.Filesz}
 		if s.size > mostRAM || s.off > mostRAM || s.addr > mostRAM {
 			return fmt.Errorf("%w: a segment of %#x bytes at %#x", ErrDump, s.size, s.addr)
 		}
 		if size >= 0 && s.off+s.size > uint64(size) {
 			return ErrCut
 		}
-		switch kind := elf.ProgType(le.Uint32(p)); {
+		switch kind := elf.ProgType(p.Type); {
 		case kind == elf.PT_NOTE:
 			notes = append(notes, s)
 		case kind == elf.PT_LOAD && s.size > 0 && s.addr != ^uint64(0):
@@ -188,14 +194,7 @@ func (d *Dump) findBlocks(size int64) error {
 		lo, hi := s.addr&^(PageSize-1), (s.addr+s.size+PageSize-1)&^(PageSize-1)
 		all = append(all, Block{lo, hi - lo})
 	}
-	sort.Slice(all, func(i, j int) bool { return all[i].Start < all[j].Start })
-	for _, b := range all {
-		if n := len(d.blocks) - 1; n >= 0 && b.Start <= d.blocks[n].End() {
-			d.blocks[n].Size = max(d.blocks[n].End(), b.End()) - d.blocks[n].Start
-			continue
-		}
-		d.blocks = append(d.blocks, b)
-	}
+	d.blocks = Union(all)
 	total := uint64(0)
 	for _, b := range d.blocks {
 		total += b.Size

@@ -1,6 +1,10 @@
 package memory
 
-import "errors"
+import (
+	"cmp"
+	"errors"
+	"slices"
+)
 
 // PageSize is the smallest size of a page, in bytes.
 const PageSize = 4096
@@ -18,6 +22,19 @@ type Block struct{ Start, Size uint64 }
 
 // End is the address behind it.
 func (b Block) End() uint64 { return b.Start + b.Size }
+
+// Union sorts blocks, and returns them with those that touch or overlap as one.
+func Union(all []Block) (union []Block) {
+	slices.SortFunc(all, func(a, b Block) int { return cmp.Compare(a.Start, b.Start) })
+	for _, b := range all {
+		if n := len(union) - 1; n >= 0 && b.Start <= union[n].End() {
+			union[n].Size = max(union[n].End(), b.End()) - union[n].Start
+		} else {
+			union = append(union, b)
+		}
+	}
+	return union
+}
 
 // ErrNotRAM is returned for physical addresses where there is no RAM, or none that is known.
 var ErrNotRAM = errors.New("no RAM there")
