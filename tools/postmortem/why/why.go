@@ -133,30 +133,21 @@ func (w *Why) readFields(d *dwarf.Data) {
 		if e == nil || err != nil {
 			return
 		}
+		if e.Tag == dwarf.TagCompileUnit {
+			continue
+		}
 		name, _ := e.Val(dwarf.AttrName).(string)
-		if e.Tag != dwarf.TagStructType {
-			if e.Tag != dwarf.TagCompileUnit {
-				r.SkipChildren()
-			}
-			continue
-		}
-		if !wanted[name] && !strings.HasSuffix(name, "/arch/amd64.TrapFrame") &&
-			!strings.HasSuffix(name, "/kernel/thread.Thread") {
-			r.SkipChildren()
-			continue
-		}
-		short := name[strings.LastIndexByte(name, '/')+1:]
-		for {
-			f, err := r.Next()
-			if f == nil || err != nil || f.Tag == 0 {
-				break
-			}
-			if n, ok := f.Val(dwarf.AttrName).(string); ok {
-				if off, ok := f.Val(dwarf.AttrDataMemberLoc).(int64); ok {
-					w.fields[short+"."+n] = off
+		if e.Tag == dwarf.TagStructType && (wanted[name] ||
+			strings.HasSuffix(name, "/arch/amd64.TrapFrame") ||
+			strings.HasSuffix(name, "/kernel/thread.Thread")) {
+			t, err := d.Type(e.Offset)
+			if s, ok := t.(*dwarf.StructType); err == nil && ok {
+				for _, f := range s.Field {
+					w.fields[name[strings.LastIndexByte(name, '/')+1:]+"."+f.Name] = f.ByteOffset
 				}
 			}
 		}
+		r.SkipChildren()
 	}
 }
 
