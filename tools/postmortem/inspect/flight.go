@@ -115,16 +115,19 @@ type lost struct{ error }
 
 func (r *flightReader) fail(format string, args ...any) { panic(lost{fmt.Errorf(format, args...)}) }
 
+// caught makes an error of such a panic.
+func caught(err *error) {
+	switch l := recover().(type) {
+	case nil:
+	case lost:
+		*err = l.error
+	default:
+		panic(l)
+	}
+}
+
 func (r *flightReader) read() (parts flightParts, err error) {
-	defer func() {
-		switch l := recover().(type) {
-		case nil:
-		case lost:
-			err = l.error
-		default:
-			panic(l)
-		}
-	}()
+	defer caught(&err)
 	v, err := r.p.global(`"runtime/trace".tracing`, 0)
 	if err != nil {
 		return parts, ErrNoFlight
@@ -154,8 +157,10 @@ func (r *flightReader) read() (parts flightParts, err error) {
 	case string(parts.out[:16]) != traceHeader:
 		parts.without = "the program's Go has another version of the format, which zf only knows whole: " + string(bytes.TrimRight(parts.out[:16], "\x00"))
 	default:
-		parts.open, parts.without = r.openGeneration(spot{current.Addr, current.RealType},
-			active, lastGen)
+		parts.open, err = r.openGeneration(spot{current.Addr, current.RealType}, active, lastGen)
+		if err != nil {
+			parts.without = err.Error()
+		}
 	}
 	return parts, nil
 }
@@ -163,20 +168,12 @@ func (r *flightReader) read() (parts flightParts, err error) {
 // openGeneration returns the generation that the program died in, or why it cannot be had: what is
 // damaged in it leaves the whole ones as they are.
 func (r *flightReader) openGeneration(state, active spot,
-	before uint64) (out []byte, without string) {
-	defer func() {
-		switch l := recover().(type) {
-		case nil:
-		case lost:
-			out, without = nil, l.Error()
-		default:
-			panic(l)
-		}
-	}()
+	before uint64) (out []byte, err error) {
+	defer caught(&err)
 	gen := r.word(r.field(state, "gen"))
 	begun := r.word(r.field(active, "gen"))
 	if begun != 0 && begun != gen || before != 0 && gen != before+1 {
-		return nil, "the machine died while the runtime began a new generation"
+		return nil, errors.New("the machine died while the runtime began a new generation")
 	}
 	taken := r.batches(r.field(active, "batches"))
 	for _, b := range taken {
@@ -199,7 +196,7 @@ func (r *flightReader) openGeneration(state, active spot,
 		{"runtime.sched.freem", "freelink"}} {
 		v, err := r.p.global(list[0], 0)
 		if err != nil {
-			return nil, "the runtime's threads are not in the debug information"
+			return nil, errors.New("the runtime's threads are not in the debug information")
 		}
 		n := 0
 		for m := r.follow(spot{v.Addr, v.RealType}); m.addr != 0; m = r.follow(r.field(m, list[1])) {
@@ -214,8 +211,8 @@ func (r *flightReader) openGeneration(state, active spot,
 	out = append(out, r.cut(r.follow(r.field(texts, "buf")))...)
 	tables := newTraceTables(r.word(r.field(texts, "tab.seq")))
 	r.stacks(tables, r.element(r.field(state, "stackTab"), gen%2))
-	out = tables.AppendTo(out, gen, r.firstTime(out))
-	return append(out, evEndGeneration), ""
+	out = tables.AppendTo(out, gen, firstTime(out))
+	return append(out, evEndGeneration), nil
 }
 
 // belongs reports whether a batch is of the generation.
@@ -228,7 +225,7 @@ func belongs(b []byte, gen uint64) bool {
 }
 
 // firstTime returns the time of the first batch.
-func (r *flightReader) firstTime(b []byte) uint64 {
+func firstTime(b []byte) uint64 {
 	if len(b) == 0 || b[0] != evBatch {
 		return 1
 	}

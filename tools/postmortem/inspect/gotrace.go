@@ -17,18 +17,7 @@ const (
 	evStack         = 3
 	evStrings       = 4
 	evString        = 5
-	evProcStop      = 11
-	evProcStatus    = 13
-	evGoBlock       = 20
-	evLog           = 44
-	evStatusStack   = 48
 	evEndGeneration = 52
-)
-
-// States of processors and goroutines.
-const (
-	procIdle  = 2
-	goWaiting = 4
 )
 
 // noThread stands for the system thread of what no thread has done.

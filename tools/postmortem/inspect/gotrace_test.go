@@ -6,6 +6,18 @@ import (
 )
 
 // TestWhole: of any beginning of a batch the whole events are left, and no more.
+// Kinds of events that are only looked over, and states of processors and goroutines.
+const (
+	evProcStop    = 11
+	evProcStatus  = 13
+	evGoBlock     = 20
+	evLog         = 44
+	evStatusStack = 48
+
+	procIdle  = 2
+	goWaiting = 4
+)
+
 func TestWhole(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

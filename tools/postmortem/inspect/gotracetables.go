@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"encoding/binary"
+	"slices"
 
 	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
@@ -49,21 +50,14 @@ func (t *traceTables) Text(s string) uint64 {
 		t.last++
 		n = t.last
 		t.strings[s] = n
-		t.texts.add(append(appendEvent(nil, evString, n, uint64(len(s))), s...))
+		t.texts.add(evStrings, append(appendEvent(nil, evString, n, uint64(len(s))), s...))
 	}
 	return n
 }
 
 // putStack adds a stack that has a number already.
 func (t *traceTables) putStack(number uint64, frames []traceFrame) {
-	t.put(number, len(frames), t.encode(frames))
-}
-
-func (t *traceTables) put(number uint64, frames int, b []byte) {
-	t.frames.add(append(appendEvent(nil, evStack, number, uint64(frames)), b...))
-}
-
-func (t *traceTables) encode(frames []traceFrame) (b []byte) {
+	b := appendEvent(nil, evStack, number, uint64(len(frames)))
 	for _, f := range frames {
 		p := tracePlace{cmp.Or(f.Function, "?"), cmp.Or(f.File, "?"), max(f.Line, 0)}
 		pc, ok := t.places[p]
@@ -77,28 +71,25 @@ func (t *traceTables) encode(frames []traceFrame) (b []byte) {
 			b = binary.AppendUvarint(b, v)
 		}
 	}
-	return b
+	t.frames.add(evStacks, b)
 }
 
 // AppendTo appends the tables' batches.
 func (t *traceTables) AppendTo(b []byte, generation, at uint64) []byte {
-	for _, part := range t.frames.parts {
-		b = appendBatch(b, generation, noThread, at, append([]byte{evStacks}, part...))
-	}
-	for _, part := range t.texts.parts {
-		b = appendBatch(b, generation, noThread, at, append([]byte{evStrings}, part...))
+	for _, part := range slices.Concat(t.frames, t.texts) {
+		b = appendBatch(b, generation, noThread, at, part)
 	}
 	return b
 }
 
-// table is a table in parts, each for a batch.
-type table struct{ parts [][]byte }
+// table is a table in parts, each for a batch, which begins with the event of its kind.
+type table [][]byte
 
-func (t *table) add(entry []byte) {
-	n := len(t.parts) - 1
-	if n < 0 || len(t.parts[n])+len(entry) > maxBatch {
-		t.parts = append(t.parts, nil)
+func (t *table) add(kind byte, entry []byte) {
+	n := len(*t) - 1
+	if n < 0 || len((*t)[n])+len(entry) > 1+maxBatch {
+		*t = append(*t, []byte{kind})
 		n++
 	}
-	t.parts[n] = append(t.parts[n], entry...)
+	(*t)[n] = append((*t)[n], entry...)
 }
