@@ -76,11 +76,11 @@ func runHeap(c *call) error {
 		case err != nil:
 			return err
 		case json:
-			return o.WriteJSON(c.stdout)
+			return inspect.WriteJSON(c.stdout, []*heap.Object{o})
 		}
 		return o.Write(c.stdout)
 	case held && json:
-		return h.WriteHoldersJSON(c.stdout, rows)
+		return inspect.WriteJSON(c.stdout, h.Holders(rows))
 	case held:
 		return h.WriteHolders(c.stdout, rows)
 	case json:

@@ -109,7 +109,7 @@ func (s *values) one(expr string, at inspect.Place) error {
 	case err != nil:
 		return err
 	case s.json:
-		return inspect.WriteValues(s.stdout, []inspect.Value{v})
+		return inspect.WriteJSON(s.stdout, []inspect.Value{v})
 	}
 	return v.Write(s.stdout)
 }
@@ -122,7 +122,7 @@ func (s *values) frame(at inspect.Place, want func(*inspect.Value) bool) error {
 	}
 	all = slices.DeleteFunc(all, func(v inspect.Value) bool { return !want(&v) })
 	if s.json {
-		return inspect.WriteValues(s.stdout, all)
+		return inspect.WriteJSON(s.stdout, all)
 	}
 	where, err := s.program.Where(at)
 	if err != nil {

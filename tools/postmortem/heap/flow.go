@@ -10,6 +10,7 @@ import (
 	"debug/dwarf"
 	"encoding/binary"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/go-delve/delve/pkg/dwarf/godwarf"
@@ -251,10 +252,6 @@ func direct(t godwarf.Type, depth int) bool {
 	if t == nil || t.Size() != 8 || depth > maxDepth {
 		return false
 	}
-	switch t.(type) {
-	case *godwarf.ChanType, *godwarf.MapType, *godwarf.FuncType:
-		return true
-	}
 	switch u := inspect.Plain(t).(type) {
 	case *godwarf.PtrType, *godwarf.FuncType, *godwarf.ChanType, *godwarf.MapType:
 		return true
@@ -289,23 +286,20 @@ func (h *Heap) function(addr uint64, depth int) {
 		return
 	}
 	s, n := h.spanOf(slot)
-	if s.content == nil {
-		pc, err := h.load(addr)
-		if fn := h.target.BinInfo().PCToFunc(pc); err == nil && fn != nil && fn.Entry == pc {
-			h.call(addr, "func "+fn.Name, s.elem)
-		}
+	b := make([]byte, 8)
+	if s.content != nil {
+		b = s.content[n*s.elem : (n+1)*s.elem]
+	} else if h.read(b, addr) != nil {
 		return
 	}
-	b := s.content[n*s.elem : (n+1)*s.elem]
-	fn := h.target.BinInfo().PCToFunc(binary.LittleEndian.Uint64(b))
-	if fn == nil || fn.Entry != binary.LittleEndian.Uint64(b) {
+	pc := binary.LittleEndian.Uint64(b)
+	fn := h.target.BinInfo().PCToFunc(pc)
+	if fn == nil || fn.Entry != pc {
 		return
 	}
 	name := "func " + fn.Name
-	for _, c := range h.said[slot] {
-		if c.name == name {
-			return
-		}
+	if slices.ContainsFunc(h.said[slot], func(c claim) bool { return c.name == name }) {
+		return
 	}
 	h.call(addr, name, s.elem)
 	for _, v := range h.captured(fn.Name) {

@@ -39,20 +39,16 @@ func (h *Heap) Profile() *profile.Profile {
 		parent int
 		name   string
 	}
-	type key struct {
-		parent int
-		name   string
-	}
-	places, at, depth := []place{{}}, map[key]int{}, []int{0}
+	places, at, depth := []place{{}}, map[place]int{}, []int{0}
 	step := func(parent int, name string) int {
 		if depth[parent] >= maxProfileDepth || parent > 0 && places[parent].name == name {
 			return parent
 		}
-		k := key{parent, name}
+		k := place{parent, name}
 		n, ok := at[k]
 		if !ok {
 			n = len(places)
-			places, depth, at[k] = append(places, place{parent, name}), append(depth, depth[parent]+1), n
+			places, depth, at[k] = append(places, k), append(depth, depth[parent]+1), n
 		}
 		return n
 	}

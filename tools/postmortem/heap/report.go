@@ -5,7 +5,6 @@ package heap
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -40,22 +39,19 @@ func (h *Heap) Rows() []Row {
 		name string
 		dead bool
 	}
-	at := map[key]*Row{}
-	var all []*Row
+	at := map[key]int{}
+	var rows []Row
 	h.objects(func(s *span, _ uint64, slot uint32) {
 		k := key{h.typeOf(slot), h.number[h.node(slot)] == 0}
-		r := at[k]
-		if r == nil {
-			r = &Row{Type: k.name, Known: k.name[:1] != Unknown, Unreachable: k.dead}
-			at[k], all = r, append(all, r)
+		i, ok := at[k]
+		if !ok {
+			i = len(rows)
+			at[k] = i
+			rows = append(rows, Row{Type: k.name, Known: k.name[:1] != Unknown, Unreachable: k.dead})
 		}
-		r.Bytes += s.elem
-		r.Count++
+		rows[i].Bytes += s.elem
+		rows[i].Count++
 	})
-	rows := make([]Row, len(all))
-	for i, r := range all {
-		rows[i] = *r
-	}
 	slices.SortFunc(rows, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Type, b.Type))
 	})
@@ -253,39 +249,13 @@ func (o *Object) Write(w io.Writer) error {
 
 // WriteJSON writes one object a line: first the sums, then the types. Host.
 func (h *Heap) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	rows := h.Rows()
-	if err := e.Encode(map[string]any{
+	all := []any{map[string]any{
 		"bytes": h.Bytes, "objects": h.Objects, "reachable_bytes": h.ReachableBytes,
 		"reachable_objects": h.ReachableObjects,
 		"runtime_bytes":     h.RuntimeBytes, "notes": h.Notes,
-	}); err != nil {
-		return err
+	}}
+	for _, r := range h.Rows() {
+		all = append(all, r)
 	}
-	for _, r := range rows {
-		if err := e.Encode(r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// WriteHoldersJSON writes n holders, one a line. Host.
-func (h *Heap) WriteHoldersJSON(w io.Writer, n int) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	for _, x := range h.Holders(n) {
-		if err := e.Encode(x); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// WriteJSON writes the object as one line. Host.
-func (o *Object) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e.Encode(o)
+	return inspect.WriteJSON(w, all)
 }

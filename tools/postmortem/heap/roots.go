@@ -18,7 +18,6 @@ import (
 
 // Root is something outside the heap that holds objects. Host.
 type Root struct {
-	Kind string // "variable", "goroutine", "thread", "special"
 	Name string // "main.cache", "goroutine 18 main.worker"
 
 	slots []uint32 // whom it points to
@@ -48,15 +47,22 @@ const (
 
 // readModules reads where types lie.
 func (h *Heap) readModules() error {
+	return h.eachModule(func(r *record) error {
+		h.modules = append(h.modules, module{r.word("types"), r.word("etypes")})
+		return r.err
+	})
+}
+
+// eachModule calls f with the runtime's record of each module, until it returns an error.
+func (h *Heap) eachModule(f func(r *record) error) error {
 	r := h.variable("runtime.firstmoduledata")
 	for range maxModules {
-		h.modules = append(h.modules, module{r.word("types"), r.word("etypes")})
-		next := r.word("next")
-		if r.err != nil {
-			return r.err
+		if err := f(r); err != nil {
+			return err
 		}
+		next := r.word("next")
 		if next == 0 {
-			return nil
+			return r.err
 		}
 		r = h.record(r.t, next)
 	}
@@ -85,8 +91,7 @@ func (h *Heap) root(r Root) {
 
 // packageVariables reads the data and the BSS by the runtime's own bitmaps.
 func (h *Heap) packageVariables() error {
-	r := h.variable("runtime.firstmoduledata")
-	for range maxModules {
+	return h.eachModule(func(r *record) error {
 		for _, part := range [][3]string{{"data", "edata", "gcdatamask"}, {"bss", "ebss", "gcbssmask"}} {
 			from, to := r.word(part[0]), r.word(part[1])
 			bitCount, data := r.word(part[2]+".n"), r.word(part[2]+".bytedata")
@@ -106,13 +111,8 @@ func (h *Heap) packageVariables() error {
 			}
 			h.section(b, mask, bitCount, from)
 		}
-		next := r.word("next")
-		if next == 0 {
-			return r.err
-		}
-		r = h.record(r.t, next)
-	}
-	return nil
+		return nil
+	})
 }
 
 // section makes a root of each variable in some bytes that has pointers.
@@ -143,9 +143,9 @@ func (h *Heap) variableAt(addr uint64) (Root, uint64) {
 	i := sort.Search(len(h.symbols), func(i int) bool { return h.symbols[i].addr > addr }) - 1
 	if i >= 0 && addr < h.symbols[i].addr+h.symbols[i].size {
 		s := h.symbols[i]
-		return Root{Kind: "variable", Name: s.name}, s.addr + s.size
+		return Root{Name: s.name}, s.addr + s.size
 	}
-	return Root{Kind: "variable", Name: "data without a name"}, addr + 8
+	return Root{Name: "data without a name"}, addr + 8
 }
 
 // stack is where one lies.
@@ -221,7 +221,7 @@ func (h *Heap) goroutine(r *record, byID map[int64]*proc.G) (s stack, err error)
 				"the stack of goroutine %d is not in the core: what only it holds counts as unreachable", id))
 		return s, nil
 	}
-	root := Root{Kind: "goroutine", Name: name}
+	root := Root{Name: name}
 	for w := b; len(w) >= 8; w = w[8:] {
 		h.hold(&root, binary.LittleEndian.Uint64(w))
 	}
@@ -249,7 +249,7 @@ func (h *Heap) thread(t proc.Thread, known []stack) {
 	if err != nil {
 		return
 	}
-	root := Root{Kind: "thread", Name: fmt.Sprintf("registers of thread %d", t.ThreadID())}
+	root := Root{Name: fmt.Sprintf("registers of thread %d", t.ThreadID())}
 	for _, r := range list {
 		if r.Reg != nil {
 			h.hold(&root, r.Reg.Uint64Val)
@@ -362,8 +362,8 @@ const (
 // pointers hold what they point to, though not the object.
 func (h *Heap) allSpecials() error {
 	special := h.named("runtime.special")
-	final, cleanup, weak := Root{Kind: "special", Name: "finalizers"},
-		Root{Kind: "special", Name: "cleanups"}, Root{Kind: "special", Name: "weak pointers"}
+	final, cleanup, weak := Root{Name: "finalizers"},
+		Root{Name: "cleanups"}, Root{Name: "weak pointers"}
 	seen := 0
 	for i := range h.spans {
 		s := &h.spans[i]

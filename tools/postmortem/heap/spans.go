@@ -6,6 +6,7 @@ package heap
 // statistics as for us.
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -302,13 +303,7 @@ func (h *Heap) find(addr uint64) (slot uint32, off uint64, ok bool) {
 // spanOf returns the span of a slot and the slot's number in it.
 func (h *Heap) spanOf(slot uint32) (*span, uint64) {
 	i, ok := slices.BinarySearchFunc(h.spans, slot, func(s span, n uint32) int {
-		switch {
-		case s.first < n:
-			return -1
-		case s.first > n:
-			return 1
-		}
-		return 0
+		return cmp.Compare(s.first, n)
 	})
 	if !ok {
 		i--

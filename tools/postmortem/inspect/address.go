@@ -25,11 +25,7 @@ func (p *Program) Address(expr string, at Place) (addr, size uint64, err error) 
 	if err != nil {
 		return 0, 0, err
 	}
-	e := expr
-	if at.Goroutine == 0 {
-		e = p.inMain(expr, scope)
-	}
-	v, err := scope.EvalExpression(e, proc.LoadConfig{})
+	v, err := p.eval(scope, expr, at.Goroutine == 0, proc.LoadConfig{})
 	if err != nil {
 		return 0, 0, p.meaningless(expr, scope, at, err)
 	}

@@ -219,13 +219,14 @@ func (p *Program) details() map[int64]detail {
 	if err != nil || err2 != nil {
 		return all
 	}
+	mem := p.target.Memory()
 	field := func(g uint64, name string) (uint64, bool) {
 		off, _, err := Field(t, name)
-		w, ok := p.word(g + off)
+		w, ok := word(mem, g+off)
 		return w, ok && err == nil
 	}
 	for i := range min(uint64(max(list.Len, 0)), maxGoroutines) {
-		g, _ := p.word(list.Base + 8*i)
+		g, _ := word(mem, list.Base+8*i)
 		if id, ok := field(g, "goid"); ok {
 			parent, _ := field(g, "parentGoid")
 			locked, ok := field(g, "lockedm")
@@ -236,10 +237,13 @@ func (p *Program) details() map[int64]detail {
 }
 
 // word reads a word of memory.
-func (p *Program) word(addr uint64) (uint64, bool) {
+func word(m proc.MemoryReader, addr uint64) (uint64, bool) {
 	var b [8]byte
-	n, err := p.target.Memory().ReadMemory(b[:], addr)
-	return binary.LittleEndian.Uint64(b[:]), err == nil && n == len(b)
+	n, err := m.ReadMemory(b[:], addr)
+	if err != nil || n < len(b) {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(b[:]), true
 }
 
 // stringValue is the value of a string variable.

@@ -81,26 +81,15 @@ func guardImage(err *error) {
 // Goroutine returns the number of the goroutine that a CPU runs, 0 if it is none, as in the kernel.
 // Host.
 func (i *Image) Goroutine(c *CPU) int64 {
-	g, ok := c.word(c.Registers["fs_base"] - 8)
+	g, ok := word(cpuMemory{c}, c.Registers["fs_base"]-8)
 	if !ok || g == 0 {
 		return 0
 	}
-	id, _ := c.word(g + i.goid)
+	id, _ := word(cpuMemory{c}, g+i.goid)
 	if id > 1<<40 {
 		return 0
 	}
 	return int64(id)
-}
-
-func (c *CPU) word(addr uint64) (v uint64, ok bool) {
-	var b [8]byte
-	if c.Read(b[:], addr) != nil {
-		return 0, false
-	}
-	for i := len(b) - 1; i >= 0; i-- {
-		v = v<<8 | uint64(b[i])
-	}
-	return v, true
 }
 
 func (i *Image) location(pc uint64) proc.Location {

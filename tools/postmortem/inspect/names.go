@@ -48,10 +48,7 @@ func (p *Program) Names(of string, at Place) (names []string, err error) {
 	if token.IsIdentifier(of) && !p.isLocal(scope, of) && p.isPackage(scope, of) {
 		return p.variablesOf(scope, of), nil
 	}
-	if at.Goroutine == 0 {
-		of = p.inMain(of, scope)
-	}
-	v, err := scope.EvalExpression(of, proc.LoadConfig{})
+	v, err := p.eval(scope, of, at.Goroutine == 0, proc.LoadConfig{})
 	if err != nil {
 		return nil, err
 	}
@@ -118,9 +115,8 @@ func (p *Program) noName(expr string, scope *proc.EvalScope, inMain bool) (found
 		if inMain {
 			name = p.inMain(name, scope)
 		}
-		_, err := scope.EvalExpression(name, proc.LoadConfig{})
-		_, terr := p.target.BinInfo().FindType(name)
-		return err == nil || terr == nil || away(err)
+		ok, err := p.means(scope, name)
+		return ok || away(err)
 	}
 	var look func(n ast.Node) bool
 	look = func(n ast.Node) bool {

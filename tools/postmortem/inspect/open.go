@@ -22,7 +22,6 @@ import (
 type Program struct {
 	target  *proc.Target
 	file    *os.File
-	core    *segments
 	reasons []string // runtime.waitReasonStrings
 	known   bool     // the core has the file's build ID
 
@@ -43,7 +42,7 @@ func Open(path, image string, force bool) (p *Program, err error) {
 			file.Close()
 		}
 	}()
-	p = &Program{file: file, core: seg}
+	p = &Program{file: file}
 	moves, err := movable(image)
 	if err != nil {
 		return nil, err

@@ -5,8 +5,6 @@ package inspect
 // ends at once, or goes astray. Each such place has kept the caller elsewhere.
 
 import (
-	"encoding/binary"
-
 	"github.com/go-delve/delve/pkg/proc"
 )
 
@@ -70,12 +68,9 @@ func switching(t *proc.Target, g *proc.G, top *proc.Stackframe) (*proc.G, bool) 
 	if err != nil || top.Current.Fn == nil {
 		return nil, false
 	}
-	word := func(addr uint64) uint64 {
-		var b [8]byte
-		if n, err := t.Memory().ReadMemory(b[:], addr); err != nil || n < len(b) {
-			return 0
-		}
-		return binary.LittleEndian.Uint64(b[:])
+	load := func(addr uint64) uint64 {
+		w, _ := word(t.Memory(), addr)
+		return w
 	}
 	at := *g
 	switch top.Current.Fn.Name {
@@ -83,7 +78,7 @@ func switching(t *proc.Target, g *proc.G, top *proc.Stackframe) (*proc.G, bool) 
 		cfa := uint64(top.Regs.CFA)
 		at.PC, at.SP, at.BP = top.Ret, cfa, regs.BP()
 		if regs.SP()+8 < cfa {
-			at.BP = word(cfa - 16)
+			at.BP = load(cfa - 16)
 		}
 	case "gogo": // it empties g.sched, but for the pc, once it has it in registers
 		if at.SP == 0 {
@@ -97,7 +92,7 @@ func switching(t *proc.Target, g *proc.G, top *proc.Stackframe) (*proc.G, bool) 
 			return nil, false
 		}
 	case "runtime.nanotime1", "runtime.walltime", "time.now": // on the thread's stack; RBP has stayed
-		at.PC, at.SP, at.BP = word(regs.BP()+8), regs.BP()+16, word(regs.BP())
+		at.PC, at.SP, at.BP = load(regs.BP()+8), regs.BP()+16, load(regs.BP())
 	default:
 		return nil, false
 	}

@@ -59,12 +59,12 @@ func (g *Goroutine) Write(w io.Writer, v View) error {
 	return err
 }
 
-// WriteJSON writes one object a line, one a goroutine. Host.
-func WriteJSON(w io.Writer, all []*Goroutine) error {
+// WriteJSON writes values as JSON, one a line. Host.
+func WriteJSON[T any](w io.Writer, all []T) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	for _, g := range all {
-		if err := e.Encode(g); err != nil {
+	for i := range all {
+		if err := e.Encode(&all[i]); err != nil {
 			return err
 		}
 	}

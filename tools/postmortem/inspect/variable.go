@@ -4,7 +4,6 @@ package inspect
 // the debug information says that it has one at that instruction, and the core has the memory.
 
 import (
-	"encoding/json"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -57,11 +56,7 @@ func (p *Program) Eval(expr string, at Place, l Limits) (v Value, err error) {
 	if err != nil {
 		return v, err
 	}
-	e := expr
-	if at.Goroutine == 0 {
-		e = p.inMain(expr, scope)
-	}
-	found, err := scope.EvalExpression(e, l.config())
+	found, err := p.eval(scope, expr, at.Goroutine == 0, l.config())
 	if err != nil {
 		if away(err) {
 			return Value{Name: expr, Why: OptimizedAway}, nil
@@ -71,6 +66,15 @@ func (p *Program) Eval(expr string, at Place, l Limits) (v Value, err error) {
 	v = value(found)
 	v.Name = expr
 	return v, nil
+}
+
+// eval has Delve evaluate an expression; inMain says that there is no frame.
+func (p *Program) eval(scope *proc.EvalScope, expr string, inMain bool,
+	c proc.LoadConfig) (*proc.Variable, error) {
+	if inMain {
+		expr = p.inMain(expr, scope)
+	}
+	return scope.EvalExpression(expr, c)
 }
 
 // meaningless says of an error of Delve's what is wrong with an expression.
@@ -150,6 +154,13 @@ func (p *Program) scope(at Place) (*proc.EvalScope, error) {
 		frames[at.Frame:]...), nil
 }
 
+// means reports whether a name is of a variable or a type; err is what Delve says of a variable.
+func (p *Program) means(scope *proc.EvalScope, name string) (ok bool, err error) {
+	_, err = scope.EvalExpression(name, proc.LoadConfig{})
+	_, terr := p.target.BinInfo().FindType(name)
+	return err == nil || terr == nil, err
+}
+
 // inMain returns an expression in which a name that is a package variable or a type of main has
 // its package: that is what a user means by it where there is no frame.
 func (p *Program) inMain(expr string, scope *proc.EvalScope) string {
@@ -166,17 +177,13 @@ func (p *Program) inMain(expr string, scope *proc.EvalScope) string {
 			if x, ok := n.X.(*ast.Ident); ok {
 				// pkg.Name stays, if there is one; else it is a field of a variable.
 				full := x.Name + "." + n.Sel.Name
-				_, verr := scope.EvalExpression(full, proc.LoadConfig{})
-				_, terr := p.target.BinInfo().FindType(full)
-				skip[x] = verr == nil || terr == nil
+				skip[x], _ = p.means(scope, full)
 			}
 		case *ast.Ident:
 			if skip[n] {
 				return true
 			}
-			_, verr := scope.EvalExpression("main."+n.Name, proc.LoadConfig{})
-			_, terr := p.target.BinInfo().FindType("main." + n.Name)
-			if verr == nil || terr == nil {
+			if ok, _ := p.means(scope, "main."+n.Name); ok {
 				n.Name, changed = "main."+n.Name, true
 			}
 		}
@@ -256,18 +263,6 @@ func WriteVariables(w io.Writer, f Frame, all []Value) error {
 		}
 		if _, err := fmt.Fprintf(w, "%s%s = %s\n", terminal.Clean(v.Name), note,
 			clean(v.String())); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// WriteValues writes values as JSON, one object a line. Host.
-func WriteValues(w io.Writer, all []Value) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	for i := range all {
-		if err := e.Encode(&all[i]); err != nil {
 			return err
 		}
 	}

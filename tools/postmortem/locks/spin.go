@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"encoding/binary"
 	"slices"
 	"strings"
 
@@ -87,15 +88,12 @@ func (m *machine) load(addr uint64, n int) (uint64, bool) {
 	if addr < m.f.StackLow || addr >= m.f.StackHigh {
 		m.log = append(m.log, addr)
 	}
-	v := uint64(0)
-	for i := n - 1; i >= 0; i-- {
-		c := b[i]
+	for i := range n {
 		if w, ok := m.mem[addr+uint64(i)]; ok {
-			c = w
+			b[i] = w
 		}
-		v = v<<8 | uint64(c)
 	}
-	return v, true
+	return binary.LittleEndian.Uint64(b[:]), true
 }
 
 // store writes on the stack. Elsewhere only what is there already may be written.

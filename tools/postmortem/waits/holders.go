@@ -17,12 +17,10 @@ type hold struct {
 	must  bool // it is held for certain
 }
 
-// The bits of sync.Mutex's state and the bound of RWMutex's readers, from internal/sync/mutex.go
-// and sync/rwmutex.go.
+// The bits of sync.Mutex's state, from internal/sync/mutex.go.
 const (
 	mutexLocked   = 1
 	mutexStarving = 4
-	maxReaders    = 1 << 30
 )
 
 // holds finds the locks that a goroutine's frames have. An inner frame may have given back what

@@ -1,7 +1,6 @@
 package waits
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -116,14 +115,7 @@ func (g *Graph) WriteJSON(w io.Writer) error {
 	for _, f := range l.Findings {
 		all = append(all, f)
 	}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	for _, x := range all {
-		if err := enc.Encode(x); err != nil {
-			return err
-		}
-	}
-	return nil
+	return inspect.WriteJSON(w, all)
 }
 
 // WriteText writes the findings, a line each, and with all after them what each goroutine

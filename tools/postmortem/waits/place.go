@@ -1,6 +1,9 @@
 package waits
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // What the frames of a wait say beyond the object: which system call, which part of the standard
 // library. Some of its goroutines wait for as long as the program runs, as a service does; where
@@ -39,11 +42,7 @@ func (p *program) place(g *Goroutine) {
 	}
 	for i := range g.frames {
 		name := funcName(&g.frames[i])
-		for _, s := range services {
-			if name == s {
-				g.idle = true
-			}
-		}
+		g.idle = g.idle || slices.Contains(services, name)
 		if g.Wait.Why != "" {
 			continue
 		}
