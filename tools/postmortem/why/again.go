@@ -116,13 +116,9 @@ func (w *Why) notSetAnew(s *Story) error {
 	if !ok {
 		return nil
 	}
-	path, err := w.pathTo(r.reset.count-1, windows[0])
-	if err != nil {
+	path, reset, err := w.hopAt(r.reset.count - 1)
+	if err != nil || !reset.Own {
 		return err
-	}
-	reset := w.hop(path, len(path)-1)
-	if !reset.Own {
-		return nil
 	}
 	b, ok, err := w.pastWrite(s, path, &reset, sum.to)
 	if err != nil || !ok && !r.regular() {

@@ -80,8 +80,7 @@ func (w *Why) otherWay(then []entry, count uint64) (path []entry, at int, err er
 // comparison to the one behind the jump when it was reached, which has compared those objects.
 func (w *Why) passedBy(s *Story, branch []entry, objects []place, write *Hop, heals verdict) error {
 	first := &branch[0]
-	count, err := w.lastCall(write.Count+1, s.Count, []uint64{first.pc},
-		func(*machine, *entry) bool { return true })
+	count, err := w.lastCall(write.Count+1, s.Count, []uint64{first.pc}, nil)
 	if err != nil || count == 0 {
 		return err
 	}

@@ -244,16 +244,15 @@ func (w *Why) killed(s *Story, v *event) error {
 	}
 	c := Cause{What: "the signal", Hops: []Hop{}, Untold: true, End: cannotTell +
 		"who has sent it; the program has not"}
-	count, err := w.lastCall(0, v.count, entries, func(m *machine, e *entry) bool { return true })
+	count, err := w.lastCall(0, v.count, entries, nil)
 	if err != nil {
 		return err
 	}
 	if count > 0 && v.count-count < sameDeath {
-		path, err := w.pathTo(count, windows[0])
+		_, h, err := w.hopAt(count)
 		if err != nil {
 			return err
 		}
-		h := w.hop(path, len(path)-1)
 		h.How, h.Value = "computed", v.args[rbx]
 		c = Cause{What: c.What, Hops: []Hop{h}, End: "the program has sent it to itself"}
 		if h.Own {
@@ -366,7 +365,7 @@ func (w *Why) fault(s *Story, v *event) error {
 	switch {
 	case stray:
 		s.Death, addr = fmt.Sprintf("a jump to %#x, where no code is", v.pc), nil
-	case e.inst.Op == x86asm.DIV || e.inst.Op == x86asm.IDIV:
+	case divides(e.inst.Op):
 		s.Death = "a division by zero"
 	case addr != nil && *addr < 4096:
 		s.Death = fmt.Sprintf("nil pointer dereference: access to %#x", *addr)
@@ -379,7 +378,7 @@ func (w *Why) fault(s *Story, v *event) error {
 // suspects are the places that an instruction which has faulted has used, the likely one first, and
 // the address that it has accessed.
 func (w *Why) suspects(e *entry) (from []place, addr *uint64) {
-	if e.inst.Op == x86asm.DIV || e.inst.Op == x86asm.IDIV {
+	if divides(e.inst.Op) {
 		return e.placesOf(e.inst.Args[0]), nil
 	}
 	for _, a := range e.inst.Args {

@@ -329,6 +329,11 @@ func (e *entry) address() []effect {
 	return fx
 }
 
+// divides reports whether an instruction is a division, sets whether it makes yes or no of the
+// flags.
+func divides(op x86asm.Op) bool { return op == x86asm.DIV || op == x86asm.IDIV }
+func sets(op x86asm.Op) bool    { return strings.HasPrefix(op.String(), "SET") }
+
 // product is effects for a multiplication or a division.
 func (e *entry) product() []effect {
 	in := &e.inst
@@ -340,7 +345,7 @@ func (e *entry) product() []effect {
 		return e.one(a, computed, a, b)
 	}
 	from := append([]place{register(rax)}, e.placesOf(a)...)
-	if in.Op == x86asm.DIV || in.Op == x86asm.IDIV {
+	if divides(in.Op) {
 		from = append(from, register(rdx))
 	}
 	return append(makes(register(rax), computed, from...), makes(register(rdx), computed, from...)...)

@@ -108,16 +108,15 @@ func (w *Why) deleted(path []entry, at int) (hops []Hop, end string, err error) 
 	if last == 0 {
 		return w.neverPut(path[at], kind, key)
 	}
-	if path, err = w.pathTo(last, windows[0]); err != nil {
+	path, h, err := w.hopAt(last)
+	if err != nil {
 		return nil, "", err
 	}
-	call := &path[len(path)-1]
-	h := w.hop(path, len(path)-1)
 	h.How = "deleted"
 	entries := func() uint64 { n, _ := w.at.word(table + uint64(used)); return n }
 	had := entries()
 	// It has deleted something if the map has less behind the call.
-	behind, _ := w.at.word(call.gpr[rsp])
+	behind, _ := w.at.word(path[len(path)-1].gpr[rsp])
 	if err = w.at.Break(behind); err == nil {
 		err = w.at.Proceed()
 	}
@@ -151,12 +150,11 @@ func (w *Why) neverPut(lookup entry, kind string, key []byte) (hops []Hop, end s
 	if err != nil || last != 0 && (into == 1 || into == lookup.gpr[rbx]) {
 		return nil, "", err
 	}
-	path, err := w.pathTo(lookup.count, windows[0])
+	path, h, err := w.hopAt(lookup.count)
 	if err != nil {
 		return nil, "", err
 	}
 	if last == 0 {
-		h := w.hop(path, len(path)-1)
 		h.How, h.Place = "never", "the key "+keyText(kind, key)
 		return []Hop{h}, "never written: nothing has put the key in", nil
 	}
@@ -259,23 +257,20 @@ func (w *Why) deletedSync(path []entry, at int) (hops []Hop, end string, err err
 	if err != nil || had {
 		return nil, "", err
 	}
+	how, place, end := "deleted", "", "the map had the key until then"
 	if last == 0 {
 		if w.Begins > 0 {
 			return nil, "", nil
 		}
-		if path, err = w.pathTo(lookup.count, windows[0]); err != nil {
-			return nil, "", err
-		}
-		h := w.hop(path, len(path)-1)
-		h.How, h.Place = "never", "the key"
-		return []Hop{h}, "never written: nothing has put the key in", nil
+		last = lookup.count
+		how, place, end = "never", "the key", "never written: nothing has put the key in"
 	}
-	if path, err = w.pathTo(last, windows[0]); err != nil {
+	_, h, err := w.hopAt(last)
+	if err != nil {
 		return nil, "", err
 	}
-	h := w.hop(path, len(path)-1)
-	h.How = "deleted"
-	return []Hop{h}, "the map had the key until then", nil
+	h.How, h.Place = how, place
+	return []Hop{h}, end, nil
 }
 
 // keyOfAny reads the value of an interface with these words; nil if it cannot be read.
@@ -311,7 +306,7 @@ func (w *Why) zeroed(path []entry, i int) bool {
 }
 
 // lastCall replays from one instruction up to another one, and returns before which one a function
-// was entered last where is is true; 0 if it never was.
+// was entered last where is is true, nil meaning anywhere; 0 if it never was.
 func (w *Why) lastCall(from, before uint64, functions []uint64,
 	is func(*machine, *entry) bool) (last uint64, err error) {
 	m, f, err := w.followed()
@@ -340,7 +335,7 @@ func (w *Why) lastCall(from, before uint64, functions []uint64,
 			return last, nil
 		case err != nil || e.count >= before:
 			return last, err
-		case is(m, &e):
+		case is == nil || is(m, &e):
 			last = e.count
 			f.found(last, windows[0])
 		}

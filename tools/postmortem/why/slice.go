@@ -219,10 +219,10 @@ func (w *Why) way(s *Story, from fork,
 				return append(hops, h), "it is an address in the stack", nil, nil
 			}
 			// Yes or no is the answer of what was compared.
-			h.turned = (turns[e.inst.Op] || strings.HasPrefix(e.inst.Op.String(), "SET")) && len(from) == 1
+			h.turned = (turns[e.inst.Op] || sets(e.inst.Op)) && len(from) == 1
 			j := 0
 			// A test may have been answered by the library: by reflect.DeepEqual, say.
-			answer := s.assertion && strings.HasPrefix(e.inst.Op.String(), "SET")
+			answer := s.assertion && sets(e.inst.Op)
 			if until == nil && len(from) > 1 && h.Own && (h.By == "" || answer) && !s.settled(hops) {
 				stored := f.to.kind == inMemory || h.stored(hops)
 				if j, err = w.choose(path, d.index, from, heals, stored); err != nil {
@@ -287,10 +287,10 @@ func (w *Why) nowhere(read []entry, readAt int, path []entry, at int, p place,
 // operands are the places that a def has computed its value of, and that can be to blame.
 func (w *Why) operands(path []entry, d def) []place {
 	from := open(d.effect.from)
-	if strings.HasPrefix(path[d.index].inst.Op.String(), "SET") {
+	if sets(path[d.index].inst.Op) {
 		from = w.flags(path, d.index)
 	}
-	if in := &path[d.index].inst; in.Op == x86asm.DIV || in.Op == x86asm.IDIV {
+	if in := &path[d.index].inst; divides(in.Op) {
 		// the sign of the dividend
 		from = slices.DeleteFunc(from, func(q place) bool { return q == register(rdx) })
 	}
@@ -407,6 +407,14 @@ func (w *Why) before(path []entry, at int,
 	return path, d, nil,
 		fmt.Sprintf(cannotTell+"how %s was written before instruction %d is not known here", p,
 			last.count), nil
+}
+
+// hopAt returns the path to where so many instructions were run, and its last entry as a step.
+func (w *Why) hopAt(count uint64) (path []entry, h Hop, err error) {
+	if path, err = w.pathTo(count, windows[0]); err == nil {
+		h = w.hop(path, len(path)-1)
+	}
+	return path, h, err
 }
 
 // pathAgain reads the way to path[at] again, as its last entry: the machine's memory is needed

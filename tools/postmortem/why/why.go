@@ -6,6 +6,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/arch/x86/x86asm"
@@ -218,7 +219,10 @@ func (w *Why) own(c *lookup.Call) bool {
 	return c.File != "" && w.owners.Of(c) >= lookup.Module
 }
 
-const module = "github.com/zeroframe/zeroframe/"
+// inKernel reports whether a call is in the kernel.
+func inKernel(c lookup.Call) bool {
+	return strings.HasPrefix(c.Function, "github.com/zeroframe/zeroframe/")
+}
 
 // hop says where path[i] is.
 func (w *Why) hop(path []entry, i int) Hop {
@@ -232,9 +236,7 @@ func (w *Why) hop(path []entry, i int) Hop {
 			h.sp = path[k].gpr[rsp]
 			break
 		}
-		for i := range calls {
-			h.outside = h.outside || strings.HasPrefix(calls[i].Function, module)
-		}
+		h.outside = h.outside || slices.ContainsFunc(calls, inKernel)
 		if h.By == "" && len(calls) > 0 {
 			h.By = calls[len(calls)-1].Function
 		}
@@ -277,9 +279,7 @@ func (w *Why) fromStack(h *Hop, path []entry) {
 	}
 	for _, ra := range w.at.stack(last, 64)[1:] {
 		calls := w.file.Lookup(ra, true)
-		for i := range calls {
-			h.outside = h.outside || strings.HasPrefix(calls[i].Function, module)
-		}
+		h.outside = h.outside || slices.ContainsFunc(calls, inKernel)
 		if c, ok := w.ownCall(calls); ok {
 			w.place(h, &c)
 			h.Own = true
