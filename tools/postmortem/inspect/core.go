@@ -34,11 +34,12 @@ type segments struct {
 // openCore reads the headers of a core file, and checks that it is one.
 func openCore(r io.ReaderAt) (*elf.File, error) {
 	var magic [len(elf.ELFMAG)]byte
-	if n, _ := r.ReadAt(magic[:], 0); n == len(magic) && string(magic[:]) == "\x28\xb5\x2f\xfd" {
+	r.ReadAt(magic[:], 0) // of what is shorter the rest stays 0
+	switch string(magic[:]) {
+	case "\x28\xb5\x2f\xfd":
 		return nil, errors.New("the core is compressed; decompress it with: zstd -d FILE")
-	}
-	if n, err := r.ReadAt(magic[:], 0); n < len(magic) && err != nil ||
-		string(magic[:]) != elf.ELFMAG {
+	case elf.ELFMAG:
+	default:
 		return nil, ErrNotCore
 	}
 	f, err := elf.NewFile(r)

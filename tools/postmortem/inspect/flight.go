@@ -48,15 +48,13 @@ const (
 // address. Host.
 func (p *Program) WriteFlight(w io.Writer, at func(pc uint64) []lookup.Call) (f Flight, err error) {
 	defer guard(&err)
-	r := flightReader{p: p, at: at, types: map[string]godwarf.Type{}}
-	parts, err := r.read()
+	r := flightReader{p: p, at: at}
+	out, open, err := r.read(&f)
 	if err != nil {
 		return f, err
 	}
-	f.Generations = parts.whole
-	out := parts.out
-	if f.Without = parts.without; f.Without == "" {
-		all := slices.Concat(out, parts.open)
+	if f.Without == "" {
+		all := slices.Concat(out, open)
 		if err := checkTrace(all); err == nil {
 			f.Generations++
 			out = all
@@ -85,20 +83,11 @@ func checkTrace(b []byte) error {
 	return errors.New(string(text))
 }
 
-// flightParts is what has been read.
-type flightParts struct {
-	out     []byte // the header and the whole generations
-	whole   int
-	open    []byte // the one that the program died in
-	without string // why there is no open
-}
-
 // flightReader reads the dead program's memory by the types that its debug information has.
 type flightReader struct {
-	p     *Program
-	at    func(pc uint64) []lookup.Call
-	types map[string]godwarf.Type
-	got   uint64 // bytes of memory that were read
+	p   *Program
+	at  func(pc uint64) []lookup.Call
+	got uint64 // bytes of memory that were read
 }
 
 // maxFlight bounds what is read: the core's words may lead to the same bytes again and again.
@@ -126,19 +115,21 @@ func caught(err *error) {
 	}
 }
 
-func (r *flightReader) read() (parts flightParts, err error) {
+// read returns the header and the whole generations, which it counts, and the one that the program
+// died in.
+func (r *flightReader) read(f *Flight) (out, open []byte, err error) {
 	defer caught(&err)
 	v, err := r.p.global(`"runtime/trace".tracing`, 0)
 	if err != nil {
-		return parts, ErrNoFlight
+		return nil, nil, ErrNoFlight
 	}
 	tracing := spot{v.Addr, v.RealType}
 	of := r.follow(r.field(tracing, "flightRecorder"))
 	if of.addr == 0 {
-		return parts, ErrNoFlight
+		return nil, nil, ErrNoFlight
 	}
 	recorder := r.follow(r.field(of, "r"))
-	parts.out = r.bytes(r.field(recorder, "header").addr, 16)
+	out = r.bytes(r.field(recorder, "header").addr, 16)
 	ring := r.field(recorder, "ring")
 	gens, n := r.slice(ring, maxGenerations)
 	lastGen := uint64(0)
@@ -146,23 +137,24 @@ func (r *flightReader) read() (parts flightParts, err error) {
 		g := spot{gens.addr + i*uint64(gens.typ.Size()), gens.typ}
 		lastGen = r.word(r.field(g, "gen"))
 		for _, b := range r.batches(r.field(g, "batches")) {
-			parts.out = append(parts.out, b...)
+			out = append(out, b...)
 		}
-		parts.whole++
+		f.Generations++
 	}
 	active := r.field(recorder, "active")
 	switch current, err := r.p.global("runtime.trace", 0); {
 	case err != nil:
-		parts.without = "the runtime's own state of the trace is not in the debug information"
-	case string(parts.out[:16]) != traceHeader:
-		parts.without = "the program's Go has another version of the format, which zf only knows whole: " + string(bytes.TrimRight(parts.out[:16], "\x00"))
+		f.Without = "the runtime's own state of the trace is not in the debug information"
+	case string(out[:16]) != traceHeader:
+		f.Without = "the program's Go has another version of the format, which zf only knows whole: " + string(bytes.TrimRight(out[:16], "\x00"))
 	default:
-		parts.open, err = r.openGeneration(spot{current.Addr, current.RealType}, active, lastGen)
-		if err != nil {
-			parts.without = err.Error()
+		var missing error
+		open, missing = r.openGeneration(spot{current.Addr, current.RealType}, active, lastGen)
+		if missing != nil {
+			f.Without = missing.Error()
 		}
 	}
-	return parts, nil
+	return out, open, nil
 }
 
 // openGeneration returns the generation that the program died in, or why it cannot be had: what is
@@ -330,20 +322,15 @@ func (r *flightReader) frames(pcs []uint64) (frames []traceFrame) {
 
 // typeOf returns a type of the program by its name.
 func (r *flightReader) typeOf(name string) godwarf.Type {
-	t := r.types[name]
-	if t == nil {
-		v, err := r.p.global("(*"+name+")(0)", 0)
-		if err != nil {
-			r.fail("the debug information has no %s: %v", name, err)
-		}
-		pointer, ok := v.RealType.(*godwarf.PtrType)
-		if !ok {
-			r.fail("%s is no type", name)
-		}
-		t = pointer.Type
-		r.types[name] = t
+	v, err := r.p.global("(*"+name+")(0)", 0)
+	if err != nil {
+		r.fail("the debug information has no %s: %v", name, err)
 	}
-	return t
+	pointer, ok := v.RealType.(*godwarf.PtrType)
+	if !ok {
+		r.fail("%s is no type", name)
+	}
+	return pointer.Type
 }
 
 // field returns a field of a struct, or of an embedded one, by a path.

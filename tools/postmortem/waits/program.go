@@ -137,8 +137,8 @@ func (p *program) word(addr uint64) uint64 { return p.uint(addr, 8) }
 
 // has reports whether a field of what lies at addr can be read.
 func (p *program) has(addr uint64, name string) bool {
-	f, ok := p.field(name)
-	return ok && addr != 0 && p.bytes(addr+uint64(f.off), uint64(min(f.size, 8))) != nil
+	f, _ := p.field(name)
+	return p.bytes(p.at(addr, name), uint64(min(f.size, 8))) != nil
 }
 
 func (p *program) readWord(addr uint64) (uint64, bool) {
@@ -151,11 +151,8 @@ func (p *program) readWord(addr uint64) (uint64, bool) {
 
 // get reads a field of what lies at addr.
 func (p *program) get(addr uint64, name string) uint64 {
-	f, ok := p.field(name)
-	if !ok || addr == 0 {
-		return 0
-	}
-	return p.uint(addr+uint64(f.off), min(f.size, 8))
+	f, _ := p.field(name)
+	return p.uint(p.at(addr, name), min(f.size, 8))
 }
 
 // str reads a string's bytes, at most 64 of them.
