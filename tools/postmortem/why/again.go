@@ -178,7 +178,7 @@ type parting struct {
 func (w *Why) pastWrite(s *Story, path []entry, write *Hop,
 	to place) (b parting, ok bool, err error) {
 	mem, _ := path[len(path)-1].inst.Args[0].(x86asm.Mem)
-	next := path[len(path)-1].pc + uint64(path[len(path)-1].inst.Len)
+	next := path[len(path)-1].next()
 	type branch struct{ compare, jump int }
 	branches, told, pcs := map[uint64]branch{}, map[uint64]bool{}, []uint64{}
 	for n := range mostOuter {

@@ -92,7 +92,7 @@ func (w *Why) jumpBefore(path []entry, at, k int) (compare, jump int, ok bool) {
 func (w *Why) decides(path []entry, jump, k int) bool {
 	in := path[jump].inst
 	rel, _ := in.Args[0].(x86asm.Rel)
-	next := path[jump].pc + uint64(in.Len)
+	next := path[jump].next()
 	other := next + uint64(int64(rel))
 	if path[jump+1].pc == other {
 		other = next

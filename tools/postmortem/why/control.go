@@ -132,7 +132,7 @@ func (w *Why) narrows(path []entry, d def, p place, value uint64) (whole uint64)
 	if f.to.size <= p.size || p.kind == inMemory && p.addr != f.to.addr {
 		return 0
 	}
-	if whole = w.valueOf(path, d) & mask(min(f.to.size, 8)); whole == value&mask(min(p.size, 8)) {
+	if whole = w.valueOf(path, d) & f.to.mask(); whole == value&p.mask() {
 		return 0
 	}
 	return whole

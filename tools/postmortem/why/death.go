@@ -386,7 +386,7 @@ func (w *Why) suspects(e *entry) (from []place, addr *uint64) {
 		if !ok {
 			continue
 		}
-		at := e.addressOf(m, e.pc+uint64(e.inst.Len))
+		at := e.operand(m)
 		addr = &at
 		from = addressPlaces(a)
 		// Base and index: a pointer that can be one is not to blame.

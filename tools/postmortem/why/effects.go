@@ -35,6 +35,9 @@ func (p place) overlaps(q place) bool {
 	return p.reg == q.reg
 }
 
+// mask has the bits of a number that a place holds.
+func (p place) mask() uint64 { return mask(min(p.size, 8)) }
+
 // How an instruction makes the value that it writes.
 type making uint8
 
@@ -96,6 +99,12 @@ func (s *state) addressOf(m x86asm.Mem, next uint64) uint64 {
 	return a
 }
 
+// next is the address behind the instruction.
+func (e *entry) next() uint64 { return e.pc + uint64(e.inst.Len) }
+
+// operand returns the address of an operand in memory of the instruction.
+func (e *entry) operand(m x86asm.Mem) uint64 { return e.addressOf(m, e.next()) }
+
 // placesOf returns the place of an operand, none for a constant.
 func (e *entry) placesOf(a x86asm.Arg) []place {
 	switch a := a.(type) {
@@ -114,7 +123,7 @@ func (e *entry) placesOf(a x86asm.Arg) []place {
 		if size == 0 {
 			size = 8
 		}
-		return []place{bytesAt(e.addressOf(a, e.pc+uint64(e.inst.Len)), size)}
+		return []place{bytesAt(e.operand(a), size)}
 	}
 	return nil
 }
@@ -250,7 +259,7 @@ func (e *entry) effects(after *state) []effect {
 	// Others: what has changed has been made here, in a way that is not known.
 	var fx []effect
 	if m, ok := a.(x86asm.Mem); ok {
-		fx = makes(bytesAt(e.addressOf(m, e.pc+uint64(in.Len)), max(uint64(in.MemBytes), 8)), unknown)
+		fx = makes(bytesAt(e.operand(m), max(uint64(in.MemBytes), 8)), unknown)
 	}
 	return append(fx, e.changed(after)...)
 }
@@ -276,7 +285,7 @@ func (e *entry) implicit(after *state) (fx []effect, ok bool) {
 	case x86asm.PUSHFQ, x86asm.PUSHF:
 		fx = makes(pushed, unknown)
 	case x86asm.CALL:
-		fx = []effect{{to: pushed, how: constant, value: e.pc + uint64(in.Len)}}
+		fx = []effect{{to: pushed, how: constant, value: e.next()}}
 	case x86asm.XCHG:
 		fx = append(e.one(a, copied, b), e.one(b, copied, a)...)
 	case x86asm.XADD:
@@ -323,7 +332,7 @@ func (e *entry) address() []effect {
 	fx := e.one(e.inst.Args[0], computed)
 	if m, ok := e.inst.Args[1].(x86asm.Mem); ok && len(fx) == 1 {
 		if fx[0].from = addressPlaces(m); len(fx[0].from) == 0 {
-			fx[0].how, fx[0].value = constant, e.addressOf(m, e.pc+uint64(e.inst.Len))
+			fx[0].how, fx[0].value = constant, e.operand(m)
 		}
 	}
 	return fx

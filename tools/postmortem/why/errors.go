@@ -206,7 +206,7 @@ func (w *Why) value(path []entry, at int, p place) uint64 {
 		return path[at].gpr[p.reg] & mask(min(max(p.size, 1), 8))
 	case inMemory:
 		v, _ := w.at.word(p.addr)
-		return v & mask(min(p.size, 8))
+		return v & p.mask()
 	}
 	return 0
 }

@@ -201,7 +201,7 @@ func moves(in *x86asm.Inst) bool {
 func (m *machine) readOperand(e *entry) {
 	for _, a := range e.inst.Args {
 		if a, ok := a.(x86asm.Mem); ok && !moves(&e.inst) {
-			e.mem, _ = m.word(e.addressOf(a, e.pc+uint64(e.inst.Len)))
+			e.mem, _ = m.word(e.operand(a))
 		}
 	}
 }

@@ -390,7 +390,7 @@ func (w *Why) closed(path []entry, i int) (at int, p place, ok bool) {
 // allocated is for a word of zeros that path[at] has read by a pointer and nothing has written: who
 // has allocated it.
 func (w *Why) allocated(path []entry, at int, p place) (h Hop, ok bool, err error) {
-	if v, ok := w.at.word(p.addr); !ok || v&mask(min(p.size, 8)) != 0 || p.kind != inMemory {
+	if v, ok := w.at.word(p.addr); !ok || v&p.mask() != 0 || p.kind != inMemory {
 		return h, false, nil
 	}
 	for _, a := range path[at].inst.Args {

@@ -43,7 +43,7 @@ type fork struct {
 // valueAt returns what a place held in front of path[i]; ok is false where that is not known.
 func (w *Why) valueAt(path []entry, i int, p place) (v uint64, ok bool) {
 	e := &path[i]
-	m := mask(min(p.size, 8))
+	m := p.mask()
 	switch {
 	case p.kind == inRegister:
 		return e.gpr[p.reg] & m, true
@@ -51,7 +51,7 @@ func (w *Why) valueAt(path []entry, i int, p place) (v uint64, ok bool) {
 		return e.vector[p.reg] & m, p.addr == 0
 	}
 	for _, a := range e.inst.Args {
-		if mem, is := a.(x86asm.Mem); is && e.addressOf(mem, e.pc+uint64(e.inst.Len)) == p.addr &&
+		if mem, is := a.(x86asm.Mem); is && e.operand(mem) == p.addr &&
 			!moves(&e.inst) {
 			return e.mem & m, true
 		}
@@ -154,7 +154,7 @@ func (m *machine) rounds(from uint64, e *entry,
 				case inMemory:
 					v, _ = m.word(p.addr)
 				}
-				values = append(values, v&mask(min(p.size, 8)))
+				values = append(values, v&p.mask())
 			}
 			all = append(all, values)
 		}
@@ -295,7 +295,7 @@ func (w *Why) remade(path []entry, i int, from []place, bad []uint64, j int,
 		}
 		next := *e
 		next.gpr[from[j].reg] = v
-		v = next.addressOf(m, e.pc+uint64(e.inst.Len))
+		v = next.operand(m)
 	default:
 		return 0, false
 	}
@@ -363,7 +363,7 @@ func (w *Why) branch(path []entry, compare int) func(j int, v uint64) bool {
 			values[k], size = v, min(size, p[0].size)
 		}
 	}
-	taken := path[jump+1].pc != path[jump].pc+uint64(path[jump].inst.Len)
+	taken := path[jump+1].pc != path[jump].next()
 	op := path[jump].inst.Op
 	if _, known := holds(op, values[0], values[1], size); !known {
 		return nil
@@ -393,7 +393,7 @@ func moved(in *x86asm.Inst, v uint64, source place) uint64 {
 	if in.Op == x86asm.MOVBE {
 		v = bits.ReverseBytes64(v) >> (64 - 8*min(source.size, 8))
 	}
-	return v & mask(min(source.size, 8))
+	return v & source.mask()
 }
 
 // verdicts are those on the places that path[at] was about: a comparison, or an access to memory by
@@ -412,7 +412,7 @@ func (w *Why) verdicts(path []entry, at int, from []place) []verdict {
 				all[j] = func(v uint64) bool {
 					next := *e
 					next.gpr[p.reg] = v
-					return pointer(next.addressOf(m, e.pc+uint64(e.inst.Len)))
+					return pointer(next.operand(m))
 				}
 			}
 		}

@@ -165,7 +165,7 @@ func (w *Why) way(s *Story, from fork,
 			heals = nil
 		}
 		if p.size = min(p.size, d.rest.size); known {
-			h.Value = value & mask(min(p.size, 8))
+			h.Value = value & p.mask()
 		}
 		h.to, h.heals = p, heals
 		f := &d.effect
@@ -338,7 +338,7 @@ func (w *Why) callers(path []entry, i int) (c call) {
 	for n := 1; n < len(c); n++ {
 		k, ok := callerOf(path, i)
 		if ok {
-			c[n] = path[k].pc + uint64(path[k].inst.Len)
+			c[n] = path[k].next()
 		} else if k, ok = returnOf(path, i); ok {
 			c[n] = path[k].pc
 		} else {
@@ -482,7 +482,7 @@ func (w *Why) valueOf(path []entry, d def) (v uint64) {
 	}
 	if d.rest.kind == inMemory && w.at != nil {
 		v, _ = w.at.word(d.rest.addr)
-		v &= mask(min(d.rest.size, 8))
+		v &= d.rest.mask()
 	}
 	return v
 }

@@ -161,7 +161,7 @@ func (w *Why) deviceHop(d *deviceWrite, p place) Hop {
 	h := Hop{Count: d.count, How: howDevice, Place: p.String(), Function: d.String()}
 	if h.Value = d.value; d.count == 0 && w.at != nil {
 		h.Value, _ = w.at.word(p.addr)
-		h.Value &= mask(min(p.size, 8))
+		h.Value &= p.mask()
 	}
 	return h
 }
