@@ -80,31 +80,35 @@ func Write(w io.Writer, t *wire.Trace, others []*wire.Trace, path string,
 			cpus = append(cpus, CPU{o.CPU, len(threads) - len(of) + 1, len(threads)})
 		}
 	}
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return Info{}, fmt.Errorf("%s: %w", path, err)
-	}
-	files, headers, err := imageOf(path)
-	if err != nil {
-		return Info{}, err
-	}
 	info := Info{Threads: len(threads), Call: threads[0].call,
 		Address: threads[0].regs["rip"], CPUs: cpus}
 
-	var places []place
-	for i, th := range threads {
-		places = append(places, place{th, i + 1})
-	}
-	notes := notesOf(places, path, t, files, nil)
 	runs := runsOf(Memory(append([]*wire.Trace{t}, others...), sym))
 	for _, r := range runs {
 		info.Words += len(r.words)
 	}
+	return info, writeRuns(w, path, threads, t, runs)
+}
+
+// writeRuns writes a core file of the image at path with some threads and runs of words, that has
+// died as a trace says.
+func writeRuns(w io.Writer, path string, threads []thread, death *wire.Trace, runs []run) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	files, headers, err := imageOf(path)
+	if err != nil {
+		return err
+	}
 	if len(headers.words) > 0 {
 		runs = append(runs, headers)
 	}
-
-	return info, writeFile(w, notes, runs)
+	var places []place
+	for i, th := range threads {
+		places = append(places, place{th, i + 1})
+	}
+	return writeFile(w, notesOf(places, path, death, files, nil), runs)
 }
 
 const headerSize, progSize = 64, 56

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"github.com/zeroframe/zeroframe/tools/format/wire"
@@ -32,20 +31,9 @@ func Memory(all []*wire.Trace, sym Symbols) map[uint64]uint64 {
 // WriteMemory writes a core file of the image in the ELF file at path that has the words, and one
 // thread of which nothing is known. Host.
 func WriteMemory(w io.Writer, words map[uint64]uint64, path string) error {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	files, headers, err := imageOf(path)
-	if err != nil {
-		return err
-	}
 	runs := runsOf(words)
 	if len(runs) > maxRuns {
 		return fmt.Errorf("the memory is in %d pieces, more than a core file can have", len(runs))
 	}
-	if len(headers.words) > 0 {
-		runs = append(runs, headers)
-	}
-	return writeFile(w, notesOf([]place{{id: 1}}, path, &wire.Trace{}, files, nil), runs)
+	return writeRuns(w, path, []thread{{}}, &wire.Trace{}, runs)
 }

@@ -74,18 +74,15 @@ func Analyze(t *proc.Target, file *symbol.File, opt Options) (*Graph, error) {
 	p.partners(all)
 	alarms := p.alarms(all)
 	p.name(all)
-	switch {
-	case opt.List != nil:
+	if opt.List != nil {
 		// The timers are not in the traces.
 		g.alarms = !opt.List.complete || !opt.Hang && !opt.List.Asleep
 		g.untold = alarms && !opt.List.Asleep
 		for _, x := range all {
 			g.alarms = g.alarms || !x.System && !x.whole // what it is about is not known
 		}
-	default:
+	} else {
 		g.alarms = !opt.Hang && alarms
-	}
-	if opt.List == nil {
 		g.Kernel = p.kernelLock(all)
 		g.waitForKernel()
 	}

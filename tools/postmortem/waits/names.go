@@ -321,7 +321,7 @@ func (n *namer) typeAt(addr uint64) (godwarf.Type, bool) {
 		return d.typ, d.direct
 	}
 	var d dynamicType
-	scope := proc.FrameToScope(n.p.t, n.p.mem, nil, 0, proc.Stackframe{})
+	scope := n.p.scope()
 	v, err := scope.EvalExpression(fmt.Sprintf(`*("*internal/abi.Type")(%#x)`, addr),
 		proc.LoadConfig{})
 	if err == nil {

@@ -38,8 +38,7 @@ func newProgram(t *proc.Target, file *symbol.File, list *List) (*program, error)
 			file.Name(), file.Machine)
 	}
 	p.code, p.codeErr = locks.New(file)
-	scope := proc.FrameToScope(t, p.mem, nil, 0, proc.Stackframe{})
-	vars, err := scope.PackageVariables(proc.LoadConfig{})
+	vars, err := p.scope().PackageVariables(proc.LoadConfig{})
 	if err != nil {
 		return nil, fmt.Errorf("package variables: %w", err)
 	}
@@ -72,6 +71,11 @@ func newProgram(t *proc.Target, file *symbol.File, list *List) (*program, error)
 	}
 	p.readReasons()
 	return p, nil
+}
+
+// scope is Delve's for what lies in no frame.
+func (p *program) scope() *proc.EvalScope {
+	return proc.FrameToScope(p.t, p.mem, nil, 0, proc.Stackframe{})
 }
 
 // field finds "package/path.type.field.field".

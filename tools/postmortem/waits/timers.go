@@ -93,7 +93,7 @@ func (n *namer) closure(r region) {
 		}
 		return
 	}
-	scope := proc.FrameToScope(n.p.t, n.p.mem, nil, 0, proc.Stackframe{})
+	scope := n.p.scope()
 	v, err := scope.EvalExpression(fmt.Sprintf("*(*func())(%#x)", r.addr),
 		proc.LoadConfig{MaxStructFields: -1})
 	if err != nil {
