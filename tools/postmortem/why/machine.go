@@ -326,25 +326,19 @@ func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64,
 		// Where the word has changed and the instruction writes elsewhere, no instruction has written it.
 		// At a stop without a watchpoint there may have been a write only at n, where the stub names the
 		// end of the run instead; at the recording's end there was none.
-		watched := strings.Contains(m.Reason(), "watch")
-		if !watched && at != n || !m.mayWrite(&h.at, bytesAt(lo, p.size),
-			end != before && at != n) {
-			before = end
-			if at == n {
-				break
+		wrote := (at == n || strings.Contains(m.Reason(), "watch")) &&
+			m.mayWrite(&h.at, bytesAt(lo, p.size), end != before && at != n)
+		if before = end; wrote {
+			if goid != nil {
+				h.stack, h.goroutine = m.stack(&h.at, 64), goid(&h.at)
 			}
-			continue
-		}
-		before = end
-		if goid != nil {
-			h.stack, h.goroutine = m.stack(&h.at, 64), goid(&h.at)
-		}
-		hits = append(hits, h)
-		if f != nil {
-			f.found(h.count, windows[0])
-		}
-		if len(hits) > 2*most {
-			hits = slices.Delete(hits, 0, most)
+			hits = append(hits, h)
+			if f != nil {
+				f.found(h.count, windows[0])
+			}
+			if len(hits) > 2*most {
+				hits = slices.Delete(hits, 0, most)
+			}
 		}
 		if at == n {
 			break
@@ -398,28 +392,18 @@ func (m *machine) mayWrite(after *entry, p place, changed bool) bool {
 	if after.pc == start { // a call has led here, or an interrupt
 		return changed || bytesAt(after.gpr[rsp], 8).overlaps(p)
 	}
-	for pc := start; pc < after.pc; {
-		in := m.decode(pc)
-		if in.Len == 0 {
+	var in x86asm.Inst // the one in front
+	for pc := start; pc < after.pc; pc += uint64(in.Len) {
+		if in = m.decode(pc); in.Len == 0 || pc+uint64(in.Len) > after.pc {
 			return true
 		}
-		if pc += uint64(in.Len); pc < after.pc {
-			continue
-		}
-		if pc > after.pc {
-			return true
-		}
-		if to, ok := after.wrote(&in); ok {
-			return to.overlaps(p)
-		}
-		mem, ok := in.Args[0].(x86asm.Mem)
-		if !ok {
-			return changed
-		}
-		if in.MemBytes == 0 && changed {
-			return true
-		}
-		return bytesAt(after.addressOf(mem, pc), uint64(max(in.MemBytes, 1))).overlaps(p)
 	}
-	return true
+	if to, ok := after.wrote(&in); ok {
+		return to.overlaps(p)
+	}
+	mem, ok := in.Args[0].(x86asm.Mem)
+	if !ok || in.MemBytes == 0 && changed {
+		return changed
+	}
+	return bytesAt(after.addressOf(mem, after.pc), uint64(max(in.MemBytes, 1))).overlaps(p)
 }
