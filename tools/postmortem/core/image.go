@@ -50,9 +50,7 @@ func imageOf(path string) (files []byte, headers run, err error) {
 			return nil, run{}, fmt.Errorf("%s: the first segment: %w", path, err)
 		}
 		headers = run{p.Vaddr, make([]uint64, len(b)/8)}
-		for i := range headers.words {
-			headers.words[i] = binary.LittleEndian.Uint64(b[8*i:])
-		}
+		binary.Decode(b, binary.LittleEndian, headers.words)
 	}
 	var b bytes.Buffer
 	put(&b, []uint64{count, 1}) // offsets are in bytes

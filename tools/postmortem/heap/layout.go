@@ -195,10 +195,9 @@ func (h *Heap) pointersOf(r *record, path, kind string, most uint64) (all []uint
 	if err := h.read(b, at); err != nil {
 		return nil, err
 	}
-	for ; len(b) > 0; b = b[8:] {
-		all = append(all, binary.LittleEndian.Uint64(b))
-	}
-	return all, nil
+	all = make([]uint64, n)
+	_, err = binary.Decode(b, binary.LittleEndian, all)
+	return all, err
 }
 
 // has reports whether there is such a field.

@@ -278,11 +278,8 @@ func (r *flightReader) stacks(tables *traceTables, tab spot) {
 		}
 		at := spot{addr, node}
 		data, size := r.slice(r.field(at, "data"), maxBatchSize)
-		raw := r.bytes(data.addr, size&^7)
-		var pcs []uint64
-		for ; len(raw) > 0; raw = raw[8:] {
-			pcs = append(pcs, binary.LittleEndian.Uint64(raw))
-		}
+		pcs := make([]uint64, size/8)
+		binary.Decode(r.bytes(data.addr, size&^7), binary.LittleEndian, pcs)
 		if len(pcs) > 0 {
 			tables.putStack(r.word(r.field(at, "id")), r.frames(pcs))
 		}

@@ -14,6 +14,17 @@ var (
 	qemuControl  = [...]string{"cr0", "", "cr2", "cr3", "cr4"}
 )
 
+// qemuCPU is what such a note holds, as far as it is read.
+type qemuCPU struct {
+	Version, Size uint32
+	General       [len(qemuGeneral)]uint64
+	Segments      [len(qemuSegments)]struct {
+		Selector, Limit, Flags, Pad uint32
+		Base                        uint64
+	}
+	Control [len(qemuControl)]uint64
+}
+
 // cpusOf returns the registers in notes.
 func cpusOf(notes []byte) (cpus []CPU) {
 	le := binary.LittleEndian
@@ -26,25 +37,23 @@ func cpusOf(notes []byte) (cpus []CPU) {
 		}
 		desc := name[nameRoom : nameRoom+size]
 		notes = name[nameRoom+room:]
-		const general = 8
-		const segments = general + 8*len(qemuGeneral)
-		const control = segments + 24*len(qemuSegments)
-		if string(name[:min(nameSize, 4)]) != "QEMU" || len(desc) < control+8*len(qemuControl) ||
-			le.Uint32(desc) != 1 {
+		var q qemuCPU
+		if _, err := binary.Decode(desc, le, &q); err != nil || q.Version != 1 ||
+			string(name[:min(nameSize, 4)]) != "QEMU" {
 			continue
 		}
 		c := CPU{}
 		for i, n := range qemuGeneral {
-			c[n] = le.Uint64(desc[general+8*i:])
+			c[n] = q.General[i]
 		}
 		for i, n := range qemuSegments {
 			if n != "" {
-				c[n], c[n+"_base"] = uint64(le.Uint32(desc[segments+24*i:])), le.Uint64(desc[segments+24*i+16:])
+				c[n], c[n+"_base"] = uint64(q.Segments[i].Selector), q.Segments[i].Base
 			}
 		}
 		for i, n := range qemuControl {
 			if n != "" {
-				c[n] = le.Uint64(desc[control+8*i:])
+				c[n] = q.Control[i]
 			}
 		}
 		cpus = append(cpus, c)

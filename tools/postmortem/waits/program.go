@@ -177,8 +177,8 @@ func (p *program) readReasons() {
 
 // pointers reads the slice at addr, at most limit words of it.
 func (p *program) pointers(addr uint64, limit uint64) (all []uint64) {
-	for b := p.bytes(p.word(addr), 8*min(p.word(addr+8), limit)); len(b) > 0; b = b[8:] {
-		all = append(all, binary.LittleEndian.Uint64(b))
-	}
+	b := p.bytes(p.word(addr), 8*min(p.word(addr+8), limit))
+	all = make([]uint64, len(b)/8)
+	binary.Decode(b, binary.LittleEndian, all)
 	return all
 }
