@@ -121,7 +121,7 @@ func (w *Why) way(s *Story, from fork,
 		p, at, heals = q, i, nil
 		value, known = w.valueAt(path, i, q)
 	}
-	for n := range mostHops {
+	for range mostHops {
 		if p.kind == inVector && p.reg == 15 {
 			return hops, "the constant 0", nil, nil // Go's internal ABI
 		}
@@ -144,8 +144,11 @@ func (w *Why) way(s *Story, from fork,
 				to(bytesAt(dev.descriptor, 8), 0)
 				continue
 			}
-			if err != nil || end != "" {
-				h, last, err := w.nowhere(read, readAt, path, at, p, until == nil, end, err)
+			if err != nil {
+				return hops, end, nil, err
+			}
+			if end != "" {
+				h, last, err := w.nowhere(read, readAt, path, at, p, until == nil, end)
 				return append(hops, h...), last, nil, err
 			}
 		}
@@ -192,14 +195,14 @@ func (w *Why) way(s *Story, from fork,
 				to(q, k)
 				continue
 			}
-			if f.value == 0 && n < mostHops {
+			if f.value == 0 {
 				if gone, since, err := w.missed(path, d.index, &h); len(gone) > 0 || err != nil {
 					return append(hops, gone...), since, nil, err
 				}
 			}
 			// In the standard library a constant is an answer: the question was a comparison's.
 			if c := w.file.Lookup(e.pc, false); len(c) > 0 && !w.own(&c[0]) && f.value == 0 {
-				if k, q, ok := w.question(path, d.index); ok && n < mostHops {
+				if k, q, ok := w.question(path, d.index); ok {
 					to(q, k)
 					continue
 				}
@@ -266,10 +269,9 @@ func (w *Why) way(s *Story, from fork,
 
 // nowhere is for a value that nobody has written, as end says: a key that was deleted, or a word
 // that was allocated, says more.
-func (w *Why) nowhere(read []entry, readAt int, path []entry, at int, p place,
-	deep bool, end string, err error) ([]Hop, string, error) {
+func (w *Why) nowhere(read []entry, readAt int, path []entry, at int, p place, deep bool,
+	end string) ([]Hop, string, error) {
 	switch {
-	case err != nil:
 	case strings.HasPrefix(w.Name(p.addr), zeroValue):
 		if gone, since, err := w.deleted(path, at); len(gone) > 0 || err != nil {
 			return gone, since, err
@@ -281,7 +283,7 @@ func (w *Why) nowhere(read []entry, readAt int, path []entry, at int, p place,
 		}
 		return nil, end, err
 	}
-	return nil, end, err
+	return nil, end, nil
 }
 
 // operands are the places that a def has computed its value of, and that can be to blame.
