@@ -1,7 +1,6 @@
 package why
 
 import (
-	"debug/dwarf"
 	"fmt"
 	"strings"
 
@@ -13,18 +12,6 @@ import (
 // it. One that wraps another is read down to the innermost one, and then it is asked why the code
 // has come to where that was made: which comparison has decided it, and who made what was compared.
 
-// errorTypes is what is known of the image's types that are errors.
-type errorTypes struct {
-	names  map[uint64]string // by the address of the type, and by that of its itab
-	fields map[string][]wrapped
-}
-
-// wrapped is a field that is an error, or a slice of errors.
-type wrapped struct {
-	off   uint64
-	slice bool
-}
-
 // anError is an error as it is in memory.
 type anError struct {
 	kind string // its type
@@ -32,54 +19,21 @@ type anError struct {
 	word place  // where that is
 }
 
-// readErrors reads the types once: the linker has a symbol go:itab.TYPE,error for each that is made
+// readErrors returns the names of the types that are errors, by the address of the type and by that
+// of its itab. It reads them once: the linker has a symbol go:itab.TYPE,error for each that is made
 // an error.
-func (w *Why) readErrors() *errorTypes {
+func (w *Why) readErrors() map[uint64]string {
 	if w.errors != nil {
 		return w.errors
 	}
-	w.errors = &errorTypes{names: map[uint64]string{}, fields: map[string][]wrapped{}}
+	w.errors = map[uint64]string{}
 	for _, v := range w.vars {
 		name, ok := strings.CutPrefix(v.name, "go:itab.")
 		if name, ok2 := strings.CutSuffix(name, ",error"); ok && ok2 {
-			w.errors.names[v.addr] = name
+			w.errors[v.addr] = name
 			if typ, ok := w.loaded(bytesAt(v.addr+8, 8)); ok { // abi.ITab: Inter, Type
-				w.errors.names[typ] = name
+				w.errors[typ] = name
 			}
-		}
-	}
-	type field struct {
-		of  string
-		typ dwarf.Offset
-		off int64
-	}
-	var all []field
-	kinds := map[dwarf.Offset]string{}
-	of := ""
-	for r := w.dwarf.Reader(); ; {
-		e, err := r.Next()
-		if e == nil || err != nil {
-			break
-		}
-		name, _ := e.Val(dwarf.AttrName).(string)
-		switch e.Tag {
-		case dwarf.TagCompileUnit, 0:
-		case dwarf.TagMember:
-			off, ok := e.Val(dwarf.AttrDataMemberLoc).(int64)
-			if typ, ok2 := e.Val(dwarf.AttrType).(dwarf.Offset); ok && ok2 {
-				all = append(all, field{of, typ, off})
-			}
-		case dwarf.TagStructType:
-			of = name
-			kinds[e.Offset] = name
-		default:
-			kinds[e.Offset] = name
-			r.SkipChildren()
-		}
-	}
-	for _, f := range all {
-		if k := kinds[f.typ]; k == "error" || k == "[]error" {
-			w.errors.fields[f.of] = append(w.errors.fields[f.of], wrapped{uint64(f.off), k == "[]error"})
 		}
 	}
 	return w.errors
@@ -90,7 +44,7 @@ func (w *Why) errorsAt(addr, n uint64) (all []anError) {
 	for i := range n {
 		typ, _ := w.at.word(addr + 16*i)
 		data, ok := w.at.word(addr + 16*i + 8)
-		if kind := w.readErrors().names[typ]; ok && kind != "" {
+		if kind := w.readErrors()[typ]; ok && kind != "" {
 			all = append(all, anError{kind, data, bytesAt(addr+16*i+8, 8)})
 		}
 	}
@@ -102,12 +56,15 @@ func (w *Why) unwrap(e anError) (all []anError) {
 	if e.data == 0 {
 		return nil
 	}
-	for _, f := range w.readErrors().fields[strings.ReplaceAll(strings.TrimPrefix(e.kind, "*"),
-		"%2e", ".")] {
-		first, n := e.data+f.off, uint64(1)
-		if f.slice {
+	for _, f := range w.members(strings.ReplaceAll(strings.TrimPrefix(e.kind, "*"), "%2e", ".")) {
+		first, n := e.data+uint64(f.ByteOffset), uint64(1)
+		switch f.Type.String() {
+		case "error":
+		case "struct []error":
 			n, _ = w.at.word(first + 8)
 			first, _ = w.at.word(first)
+		default:
+			continue
 		}
 		all = append(all, w.errorsAt(first, min(n, 3))...)
 	}
@@ -156,7 +113,7 @@ var abiOrder = []int{rax, rbx, rcx, rdi, rsi, 8, 9, 10, 11}
 // ofError tells of a death that an error is about: one that the program has panicked with, or has
 // given to a function that says it. told is false if there is none.
 func (w *Why) ofError(s *Story, v *event) (told bool, err error) {
-	names := w.readErrors().names
+	names := w.readErrors()
 	switch first := tellers[v.function]; {
 	case first != nil && *first < 0:
 	case first != nil:
@@ -188,7 +145,7 @@ func (w *Why) comparedError(s *Story, path []entry, at int, from []place) (told 
 	if len(from) == 0 {
 		return false, nil
 	}
-	kind := w.readErrors().names[w.value(path, at, from[0])]
+	kind := w.readErrors()[w.value(path, at, from[0])]
 	if kind == "" {
 		return false, nil
 	}

@@ -43,8 +43,9 @@ type Why struct {
 	image           *elf.File
 	sources         *source.Finder
 	deaths          []event
-	errors          *errorTypes // nil: not read yet
+	errors          map[uint64]string // types that are errors; nil: not read yet
 	dwarf           *dwarf.Data
+	structs         map[string]dwarf.Offset // by their names
 	owners          lookup.Owners
 }
 
@@ -78,6 +79,7 @@ func (w *Why) loadedAs(p place, value uint64) bool {
 // opened as file. Errors are the file's.
 func New(launch replay.Launch, path string, file *symbol.File) (*Why, error) {
 	w := &Why{launch: launch, file: file, insts: map[uint64]x86asm.Inst{}, fields: map[string]int64{},
+		structs: map[string]dwarf.Offset{},
 		sources: source.New("", nil)}
 	w.memmove, w.memclr = w.entry("runtime.memmove"), w.entry("runtime.memclrNoHeapPointers")
 	if c := file.Lookup(w.entry("runtime.gopanic"), false); len(c) > 0 {
@@ -110,7 +112,7 @@ func New(launch replay.Launch, path string, file *symbol.File) (*Why, error) {
 		return fail("%w; ", err)
 	}
 	w.dwarf = d
-	w.readFields(d)
+	w.readFields()
 	for _, need := range []string{"runtime.g.goid", "runtime.g.sigpc", "runtime.hchan.closed"} {
 		if _, ok := w.fields[need]; !ok {
 			return fail("its DWARF does not tell of %s: ", need)
@@ -127,29 +129,40 @@ var wanted = map[string]bool{
 	"internal/abi.MapType": true,
 }
 
-// readFields reads the offsets of the fields of some structures.
-func (w *Why) readFields(d *dwarf.Data) {
-	for r := d.Reader(); ; {
+// readFields reads where the structures are, and the offsets of the fields of some.
+func (w *Why) readFields() {
+	for r := w.dwarf.Reader(); ; {
 		e, err := r.Next()
 		if e == nil || err != nil {
-			return
+			break
 		}
 		if e.Tag == dwarf.TagCompileUnit {
 			continue
 		}
-		name, _ := e.Val(dwarf.AttrName).(string)
-		if e.Tag == dwarf.TagStructType && (wanted[name] ||
-			strings.HasSuffix(name, "/arch/amd64.TrapFrame") ||
-			strings.HasSuffix(name, "/kernel/thread.Thread")) {
-			t, err := d.Type(e.Offset)
-			if s, ok := t.(*dwarf.StructType); err == nil && ok {
-				for _, f := range s.Field {
-					w.fields[name[strings.LastIndexByte(name, '/')+1:]+"."+f.Name] = f.ByteOffset
-				}
-			}
+		if name, ok := e.Val(dwarf.AttrName).(string); ok && e.Tag == dwarf.TagStructType {
+			w.structs[name] = e.Offset
 		}
 		r.SkipChildren()
 	}
+	for name := range w.structs {
+		if wanted[name] || strings.HasSuffix(name, "/arch/amd64.TrapFrame") ||
+			strings.HasSuffix(name, "/kernel/thread.Thread") {
+			for _, f := range w.members(name) {
+				w.fields[name[strings.LastIndexByte(name, '/')+1:]+"."+f.Name] = f.ByteOffset
+			}
+		}
+	}
+}
+
+// members returns the fields of a structure by its name, none if there is none.
+func (w *Why) members(name string) []*dwarf.StructField {
+	if off, ok := w.structs[name]; ok {
+		t, _ := w.dwarf.Type(off)
+		if s, ok := t.(*dwarf.StructType); ok {
+			return s.Field
+		}
+	}
+	return nil
 }
 
 // Close ends the machine that is left, and closes the image.
