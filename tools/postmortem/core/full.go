@@ -136,7 +136,7 @@ func findSpace(store *memory.Store, cpus []memory.CPU, l *layout, image *elf.Fil
 	}
 	// The image lies at physical addresses that are its virtual ones.
 	var root [8]byte
-	if a, ok := l.symbols["kernel/mem.root"]; ok && store.ReadPhysical(root[:], a) == nil {
+	if s, ok := l.symbols["kernel/mem.root"]; ok && store.ReadPhysical(root[:], s.Value) == nil {
 		roots = append(roots, binary.LittleEndian.Uint64(root[:]))
 	}
 	var first error

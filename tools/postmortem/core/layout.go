@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	zfdwarf "github.com/zeroframe/zeroframe/tools/symbol/dwarf"
@@ -23,7 +24,7 @@ var ErrStripped = errors.New(
 
 // layout is what is known of an image.
 type layout struct {
-	symbols map[string]uint64
+	symbols map[string]elf.Symbol
 	types   map[string]*dwarf.StructType
 	fpu     uint64 // where the FPU's save area is in a thread's record; 0: that is not known
 }
@@ -35,18 +36,25 @@ var recordTypes = []string{"kernel/percpu.Record", "kernel/thread.Thread", "kern
 // fpuOffset is the constant that says where the FPU's save area is.
 const fpuOffset = "kernel/thread.fpuOffset"
 
-// readLayout reads it. The symbols are there even with an error, as far as the file has them.
-func readLayout(path string, f *elf.File) (*layout, error) {
-	l := &layout{symbols: map[string]uint64{}, types: map[string]*dwarf.StructType{}}
+// kernelVariables returns the symbols of the kernel's variables, by their names behind kernelPath.
+func kernelVariables(f *elf.File) (map[string]elf.Symbol, error) {
 	all, err := f.Symbols()
-	if err != nil {
-		return l, ErrStripped
-	}
+	symbols := map[string]elf.Symbol{}
 	for _, s := range all {
 		if name, ok := strings.CutPrefix(s.Name, kernelPath); ok &&
 			elf.ST_TYPE(s.Info) == elf.STT_OBJECT {
-			l.symbols[name] = s.Value
+			symbols[name] = s
 		}
+	}
+	return symbols, err
+}
+
+// readLayout reads it. The symbols are there even with an error, as far as the file has them.
+func readLayout(path string, f *elf.File) (*layout, error) {
+	symbols, err := kernelVariables(f)
+	l := &layout{symbols: symbols, types: map[string]*dwarf.StructType{}}
+	if err != nil {
+		return l, ErrStripped
 	}
 	if err := zfdwarf.CheckTypes(path); err != nil {
 		return l, err
@@ -57,26 +65,25 @@ func readLayout(path string, f *elf.File) (*layout, error) {
 	}
 	for r := d.Reader(); len(l.types) < len(recordTypes) || l.fpu == 0; {
 		e, err := r.Next()
-		if e == nil && err == nil && len(l.types) == len(recordTypes) {
-			break
-		}
-		if e == nil || err != nil {
+		if err != nil || e == nil && len(l.types) < len(recordTypes) {
 			return l, ErrStripped
+		}
+		if e == nil {
+			break
 		}
 		if e.Tag == dwarf.TagCompileUnit {
 			continue
 		}
-		name, _ := e.Val(dwarf.AttrName).(string)
-		if e.Tag == dwarf.TagConstant && name == kernelPath+fpuOffset {
+		full, _ := e.Val(dwarf.AttrName).(string)
+		switch name, _ := strings.CutPrefix(full, kernelPath); {
+		case name == full:
+		case e.Tag == dwarf.TagConstant && name == fpuOffset:
 			n, _ := e.Val(dwarf.AttrConstValue).(int64)
 			l.fpu = uint64(max(n, 0))
-		}
-		for _, want := range recordTypes {
-			if e.Tag == dwarf.TagStructType && name == kernelPath+want {
-				t, err := d.Type(e.Offset)
-				if s, ok := t.(*dwarf.StructType); err == nil && ok {
-					l.types[want] = s
-				}
+		case e.Tag == dwarf.TagStructType && slices.Contains(recordTypes, name):
+			t, err := d.Type(e.Offset)
+			if s, ok := t.(*dwarf.StructType); err == nil && ok {
+				l.types[name] = s
 			}
 		}
 		r.SkipChildren()
@@ -88,26 +95,20 @@ func readLayout(path string, f *elf.File) (*layout, error) {
 func (l *layout) field(of, path string) (off, size uint64, err error) {
 	var t dwarf.Type = l.types[of]
 	for name := range strings.SplitSeq(path, ".") {
-		for {
-			td, ok := t.(*dwarf.TypedefType)
-			if !ok {
-				break
-			}
+		for td, ok := t.(*dwarf.TypedefType); ok; td, ok = t.(*dwarf.TypedefType) {
 			t = td.Type
 		}
-		s, _ := t.(*dwarf.StructType)
-		found := false
-		for i := 0; s != nil && i < len(s.Field); i++ {
-			if f := s.Field[i]; f.Name == name {
-				off, t, found = off+uint64(f.ByteOffset), f.Type, true
-				break
-			}
+		s, ok := t.(*dwarf.StructType)
+		i := -1
+		if ok && s != nil {
+			i = slices.IndexFunc(s.Field, func(f *dwarf.StructField) bool { return f.Name == name })
 		}
-		if !found {
+		if i < 0 {
 			return 0, 0,
 				fmt.Errorf("the kernel of this image has no %s in its %s; take the zf that has built it", path,
 					of)
 		}
+		off, t = off+uint64(s.Field[i].ByteOffset), s.Field[i].Type
 	}
 	return off, uint64(max(t.Size(), 0)), nil
 }
@@ -134,11 +135,11 @@ func (r *variables) bytes(addr, size uint64) []byte {
 
 // variable is the address of a variable.
 func (r *variables) variable(name string) uint64 {
-	a, ok := r.symbols[name]
+	s, ok := r.symbols[name]
 	if !ok && r.err == nil {
 		r.err = fmt.Errorf("the kernel of this image has no %s; take the zf that has built it", name)
 	}
-	return a
+	return s.Value
 }
 
 // word reads an unsigned number of up to eight bytes.

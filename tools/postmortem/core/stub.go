@@ -31,27 +31,23 @@ func StubBlocks(s *memory.Stub, path string) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	defer f.Close()
-	symbols, err := f.Symbols()
+	symbols, err := kernelVariables(f)
 	if err != nil {
 		return fmt.Errorf(
 			"%s has no symbols, by which the kernel's map of the RAM is found; give the image as it was built", path)
 	}
-	var root, highest, count, direct uint64
-	ranges := elf.Symbol{}
 	var failed error
-	for _, v := range symbols {
-		for name, to := range map[string]*uint64{"kernel/mem.root": &root, "kernel/mem.highest": &highest,
-			"kernel/mem.numRanges": &count,
-			"arch/amd64.direct":    &direct} {
-			if v.Name == kernelPath+name {
-				w, err := wordAt(s, v.Value)
-				*to, failed = w, errors.Join(failed, err)
-			}
+	word := func(name string) (w uint64) {
+		if v, ok := symbols[name]; ok {
+			var err error
+			w, err = wordAt(s, v.Value)
+			failed = errors.Join(failed, err)
 		}
-		if v.Name == kernelPath+"kernel/mem.ranges" {
-			ranges = v
-		}
+		return w
 	}
+	root, highest, count, direct := word("kernel/mem.root"), word("kernel/mem.highest"),
+		word("kernel/mem.numRanges"), word("arch/amd64.direct")
+	ranges := symbols["kernel/mem.ranges"]
 	if failed != nil {
 		return failed
 	}

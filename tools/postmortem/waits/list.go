@@ -158,8 +158,7 @@ func (o *offsets) running(l *List, t *wire.Trace, n int) (g uint64) {
 	for a := g; a < g+roomOfG; a += 8 {
 		words[a] = 0
 	}
-	const running = gRunning
-	words[g+o.status&^7] = running << (8 * (o.status & 7))
+	words[g+o.status&^7] = gRunning << (8 * (o.status & 7))
 	words[g+o.id] = t.Goroutine
 	for i := range t.Stacks {
 		if s := &t.Stacks[i]; s.Name == "g" {
