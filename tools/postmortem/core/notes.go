@@ -17,8 +17,7 @@ const (
 	ntFile    elf.NType = 0x46494c45
 	ntAuxv    elf.NType = 6
 
-	ntFPRegSet elf.NType = 2
-	ntXState   elf.NType = 0x202
+	ntXState elf.NType = 0x202
 
 	prstatusSize = 336
 	prpsinfoSize = 136
@@ -59,7 +58,7 @@ func fpuNotes(b *bytes.Buffer, fpu []byte) {
 	if fpu == nil {
 		return
 	}
-	note(b, ntFPRegSet, fpu)
+	note(b, elf.NT_FPREGSET, fpu)
 	x := make([]byte, xstateSize)
 	copy(x, fpu)
 	clear(x[xcr0At:headerAt])

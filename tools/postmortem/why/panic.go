@@ -56,15 +56,14 @@ func (w *Why) reason(path []entry, reporter, caller string) (at int, from []plac
 	if reporter != fnPanic {
 		return w.inLibrary(path, reporter)
 	}
-	full := caller
-	if p, ok := panickers[full]; ok {
-		if i := w.lastEntry(path, full); i >= 0 {
+	if p, ok := panickers[caller]; ok {
+		if i := w.lastEntry(path, caller); i >= 0 {
 			return i, []place{register(p.reg)}, p.what
 		}
 		return notInPath, nil, ""
 	}
-	if full == "runtime.makeslice" { // makeslice(type, length, capacity)
-		i := w.lastEntry(path, full)
+	if caller == "runtime.makeslice" { // makeslice(type, length, capacity)
+		i := w.lastEntry(path, caller)
 		call, ok := callerOf(path, len(path)-1)
 		if i < 0 || !ok {
 			return notInPath, nil, ""
@@ -74,15 +73,15 @@ func (w *Why) reason(path []entry, reporter, caller string) (at int, from []plac
 		}
 		return i, []place{register(rbx)}, badLength
 	}
-	if strings.HasPrefix(full, "internal/runtime/maps.") {
+	if strings.HasPrefix(caller, "internal/runtime/maps.") {
 		for name, p := range panickers {
 			if i := w.lastEntry(path, name); i >= 0 {
 				return i, []place{register(p.reg)}, p.what
 			}
 		}
 	}
-	if full == "runtime.closechan" || full == "runtime.chansend" {
-		i := w.lastEntry(path, full)
+	if caller == "runtime.closechan" || caller == "runtime.chansend" {
+		i := w.lastEntry(path, caller)
 		if i < 0 {
 			return notInPath, nil, ""
 		}
@@ -90,7 +89,7 @@ func (w *Why) reason(path []entry, reporter, caller string) (at int, from []plac
 			return i, []place{register(rax)}, "close of a nil channel"
 		}
 		what = "close of a channel that is closed"
-		if full == "runtime.chansend" {
+		if caller == "runtime.chansend" {
 			what = "send on a channel that is closed"
 		}
 		return i, []place{bytesAt(path[i].gpr[rax]+uint64(w.fields["runtime.hchan.closed"]), 4)}, what
