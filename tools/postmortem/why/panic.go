@@ -38,8 +38,8 @@ const (
 // badType is what an interface died of whose type was another one.
 const badType = "a type assertion has failed"
 
-// calledPanics are parts of the names of functions of the runtime that compiled code calls to panic,
-// and what over.
+// calledPanics are parts of the names of functions of the runtime that compiled code calls to
+// panic, and what over.
 var calledPanics = []struct{ part, what string }{
 	{"anicIndex", "an index out of range"},
 	{"anicBounds", "an index out of range"},

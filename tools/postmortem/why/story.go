@@ -97,7 +97,8 @@ func (c *Cause) Steps() (steps []Hop) {
 	stored := false // by the step
 	for i, h := range c.Hops {
 		if i > 0 {
-			if last := &steps[len(steps)-1]; last.sameLine(&h) && last.Goroutine == h.Goroutine && !(stored && h.Store) {
+			if last := &steps[len(steps)-1]; last.sameLine(&h) && last.Goroutine == h.Goroutine &&
+				!(stored && h.Store) {
 				h.Alternatives = append(last.Alternatives, h.Alternatives...)
 				h.Value = last.Value // what the line has made
 				h.Whole = max(h.Whole, last.Whole)
