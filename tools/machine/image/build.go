@@ -6,8 +6,10 @@ package image
 // that a failed or interrupted build leaves the old image, or none, but never half of one.
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -408,6 +410,24 @@ func (o *BuildOptions) goError(ctx context.Context, err, other error) error {
 			ErrNoGo)
 	}
 	return other
+}
+
+// output runs a go command, and returns what it prints, and what it says on standard error.
+func output(cmd *exec.Cmd) (printed, said []byte, err error) {
+	var out, msg bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &msg
+	err = cmd.Run()
+	return out.Bytes(), msg.Bytes(), err
+}
+
+// decodeAll reads what a go command prints with -json: values, one after the other.
+func decodeAll[T any](printed []byte) (all []T, err error) {
+	for d := json.NewDecoder(bytes.NewReader(printed)); err == nil && d.More(); {
+		var v T
+		err = d.Decode(&v)
+		all = append(all, v)
+	}
+	return all, err
 }
 
 // goSaid is the end of an error message: the go command's own words, which name

@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 )
@@ -201,15 +200,14 @@ func (o *BuildOptions) checkEnvironment(ctx context.Context) error {
 	changed := make(map[string]string)
 	cmd := o.goCommand(ctx, "0", "env", "-changed", "-json")
 	cmd.Env = append(o.Env[:len(o.Env):len(o.Env)], "TMPDIR="+o.work) // not the target, which is set
-	var out, msg bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &msg
-	if err := cmd.Run(); err != nil {
-		if bytes.Contains(msg.Bytes(), []byte("not defined: -changed")) { // Go 1.23 has it
+	out, msg, err := output(cmd)
+	if err != nil {
+		if bytes.Contains(msg, []byte("not defined: -changed")) { // Go 1.23 has it
 			return oldGo("older than go1.23")
 		}
-		return o.goError(ctx, err, fmt.Errorf("%w%s", ErrGoEnv, goSaid(msg.Bytes(), err)))
+		return o.goError(ctx, err, fmt.Errorf("%w%s", ErrGoEnv, goSaid(msg, err)))
 	}
-	if err := json.Unmarshal(out.Bytes(), &changed); err != nil {
+	if err := json.Unmarshal(out, &changed); err != nil {
 		return fmt.Errorf("%w: %v", ErrGoEnv, err)
 	}
 	// The go command lists what differs from the default; what was set to the
@@ -294,24 +292,18 @@ func (o *BuildOptions) list(ctx context.Context, cgo string) ([]listed, error) {
 	}
 	args = append(args, o.Flags...)
 	cmd := o.goCommand(ctx, cgo, append(args, "--", o.Package)...)
-	var out, msg bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &msg
-	if err := cmd.Run(); err != nil {
-		if bytes.Contains(msg.Bytes(), []byte("go.mod file not found")) {
+	out, msg, err := output(cmd)
+	if err != nil {
+		if bytes.Contains(msg, []byte("go.mod file not found")) {
 			return nil, fmt.Errorf(
 				"%w %s: no go.mod in this folder or above; change to the folder of a module, or make one: go mod init NAME", ErrLoad, o.Package)
 		}
 		return nil, o.goError(ctx, err, fmt.Errorf("%w %s%s", ErrLoad, o.Package,
-			goSaid(msg.Bytes(), err)))
+			goSaid(msg, err)))
 	}
-	var pkgs []listed
-	for d := json.NewDecoder(&out); ; {
-		var p listed
-		if err := d.Decode(&p); errors.Is(err, io.EOF) {
-			return pkgs, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("%w %s: go list: %v", ErrLoad, o.Package, err)
-		}
-		pkgs = append(pkgs, p)
+	pkgs, err := decodeAll[listed](out)
+	if err != nil {
+		return nil, fmt.Errorf("%w %s: go list: %v", ErrLoad, o.Package, err)
 	}
+	return pkgs, nil
 }

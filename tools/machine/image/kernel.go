@@ -170,13 +170,9 @@ func (o *BuildOptions) compileKernel(ctx context.Context, source,
 		return nil, o.goError(ctx, err, fmt.Errorf("%w: the kernel %s cannot be compiled%s%s",
 			ErrNoKernel, strings.Join(o.missing, " with "), o.pins, goSaid(msg.Bytes(), err)))
 	}
-	var pkgs []kernelPackage
-	for d := json.NewDecoder(&out); d.More(); {
-		var p kernelPackage
-		if err := d.Decode(&p); err != nil {
-			return nil, fmt.Errorf("%w: go list: %v", ErrNoKernel, err)
-		}
-		pkgs = append(pkgs, p)
+	pkgs, err := decodeAll[kernelPackage](out.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("%w: go list: %v", ErrNoKernel, err)
 	}
 	return pkgs, nil
 }
@@ -242,12 +238,11 @@ func (o *BuildOptions) toolchain(ctx context.Context) (string, error) {
 // goEnv returns what the go command says of variables, a line each.
 func (o *BuildOptions) goEnv(ctx context.Context, names ...string) (string, error) {
 	cmd := o.goCommand(ctx, "0", append([]string{"env"}, names...)...)
-	var out, msg bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &msg
-	if err := cmd.Run(); err != nil {
-		return "", o.goError(ctx, err, fmt.Errorf("%w%s", ErrGoEnv, goSaid(msg.Bytes(), err)))
+	out, msg, err := output(cmd)
+	if err != nil {
+		return "", o.goError(ctx, err, fmt.Errorf("%w%s", ErrGoEnv, goSaid(msg, err)))
 	}
-	return strings.TrimSpace(out.String()), nil
+	return strings.TrimSpace(string(out)), nil
 }
 
 // kernelSource returns the folder of the module that the kernel is taken from, or ""
@@ -311,15 +306,13 @@ func builtFrom() string {
 func (o *BuildOptions) downloadKernel(ctx context.Context, version string) (string, error) {
 	cmd := o.goCommand(ctx, "0", "mod", "download", "-json", modulePath+"@"+version)
 	var mod struct{ Dir, Error string }
-	var msg bytes.Buffer
-	cmd.Stderr = &msg
-	out, err := cmd.Output()
+	out, msg, err := output(cmd)
 	if jerr := json.Unmarshal(out, &mod); jerr == nil && mod.Error != "" {
 		err = errors.New(mod.Error)
 	}
 	if err != nil || mod.Dir == "" {
 		return "", o.goError(ctx, err, fmt.Errorf("%w: %s@%s cannot be had%s; set %s to a folder with it",
-			ErrNoKernel, modulePath, version, goSaid(msg.Bytes(), err), SourceEnv))
+			ErrNoKernel, modulePath, version, goSaid(msg, err), SourceEnv))
 	}
 	return mod.Dir, nil
 }

@@ -4,9 +4,7 @@ package image
 // that depends on the environment are its own.
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -72,26 +70,25 @@ func TestPackages(ctx context.Context, o BuildOptions, patterns []string) ([]Tes
 	}
 	args = append(args, o.Flags...)
 	cmd := o.goCommand(ctx, "0", append(append(args, "--"), patterns...)...)
-	var out, msg bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &msg
-	if err := cmd.Run(); err != nil {
+	out, msg, err := output(cmd)
+	if err != nil {
 		return nil, o.goError(ctx, err, fmt.Errorf("%w %s%s", ErrLoad, strings.Join(patterns, " "),
-			goSaid(msg.Bytes(), err)))
+			goSaid(msg, err)))
+	}
+	found, err := decodeAll[struct {
+		listed
+		Root   string
+		Module *struct {
+			Dir  string
+			Main bool
+		}
+		TestGoFiles, XTestGoFiles []string
+	}](out)
+	if err != nil {
+		return nil, fmt.Errorf("%w: go list: %v", ErrLoad, err)
 	}
 	var pkgs []TestPackage
-	for d := json.NewDecoder(&out); d.More(); {
-		var p struct {
-			listed
-			Dir, Root string
-			Module    *struct {
-				Dir  string
-				Main bool
-			}
-			TestGoFiles, XTestGoFiles []string
-		}
-		if err := d.Decode(&p); err != nil {
-			return nil, fmt.Errorf("%w: go list: %v", ErrLoad, err)
-		}
+	for _, p := range found {
 		t := TestPackage{
 			ImportPath: p.ImportPath, Dir: p.Dir, Root: p.Root, Standard: p.Standard,
 			HasTests: len(p.TestGoFiles)+len(p.XTestGoFiles) > 0,

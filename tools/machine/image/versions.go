@@ -7,7 +7,6 @@ package image
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"go/version"
 	"os"
@@ -60,12 +59,12 @@ func (o *BuildOptions) pin(ctx context.Context, source, dir string) (*pins, erro
 	if err != nil {
 		return new(pins), nil // to compile it will fail, too, and say why
 	}
+	pkgs, err := decodeAll[listed](out)
+	if err != nil {
+		return nil, fmt.Errorf("%w: go list: %v", ErrNoKernel, err)
+	}
 	m := modfile{theirs: make(map[string]string)}
-	for d := json.NewDecoder(strings.NewReader(string(out))); d.More(); {
-		var p listed
-		if err := d.Decode(&p); err != nil {
-			return nil, fmt.Errorf("%w: go list: %v", ErrNoKernel, err)
-		}
+	for _, p := range pkgs {
 		if p.Standard || p.Module == nil {
 			continue
 		}
