@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/machine/image"
+	"github.com/zeroframe/zeroframe/tools/machine/iso"
 )
 
 // kernelOption is an option of the kernel command line. A value with a quote in it
@@ -21,36 +22,14 @@ func kernelOption(key, value string) string {
 	return key + "=" + value
 }
 
-// kernelWords returns the words of a kernel command line as the kernel reads it
-// (kernel/option/words.go): parted by spaces, but for those in double quotes, in which a
-// backslash stands before a quote that does not end them. ended is set if the word "--"
-// follows them, behind which are the program's arguments.
+// kernelWords returns the words of a kernel command line. ended is set if the word "--" follows
+// them, behind which are the program's arguments.
 func kernelWords(line string) (words []string, ended bool) {
-	quoted, escaped := false, false
-	words = strings.FieldsFunc(line, func(r rune) bool {
-		was := escaped
-		escaped = !was && quoted && r == '\\'
-		if r == '"' && !was {
-			quoted = !quoted
-		}
-		return r == ' ' && !quoted
-	})
+	words, _ = iso.Words(line)
 	if i := slices.Index(words, "--"); i >= 0 {
 		return words[:i], true
 	}
 	return words, false
-}
-
-// opensQuote reports whether a quote of a kernel command line is not closed: whatever follows it
-// would be in it, and the program would get no arguments.
-func opensQuote(line string) (quoted bool) {
-	escaped := false
-	for _, r := range line {
-		was := escaped
-		escaped = !was && quoted && r == '\\'
-		quoted = quoted != (r == '"' && !was)
-	}
-	return quoted
 }
 
 // lastOption finds an option as the kernel does.

@@ -19,6 +19,7 @@ import (
 	"github.com/zeroframe/zeroframe/tools/format/whole"
 	"github.com/zeroframe/zeroframe/tools/machine/image"
 	"github.com/zeroframe/zeroframe/tools/machine/initrd"
+	"github.com/zeroframe/zeroframe/tools/machine/iso"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
@@ -229,6 +230,7 @@ func (f *runFlags) wrong() error {
 		whole.Try(f.core, f.logFile, f.json)); err != nil {
 		return err
 	}
+	_, open := iso.Words(f.append)
 	switch {
 	case f.qemu.Timeout < 0:
 		return fmt.Errorf("-timeout %v is negative; 0 means none", f.qemu.Timeout)
@@ -236,7 +238,7 @@ func (f *runFlags) wrong() error {
 		return fmt.Errorf("-reboots %d is negative", f.qemu.Reboots)
 	case f.qemu.UEFI && !f.isISO():
 		return errors.New("-uefi boots ISO images; make one with zf iso")
-	case opensQuote(f.append):
+	case open:
 		return fmt.Errorf("-append: a double quote is not closed in %s; one of two words is env.NAME=\"a b\"", f.append)
 	case f.core != "" && (samePath(f.core, f.target) || f.core == f.json):
 		return fmt.Errorf("-core %s would overwrite %[1]s", f.core)

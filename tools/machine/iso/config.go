@@ -26,7 +26,8 @@ func config(title, cmdline string, files bool) (string, error) {
 	b.WriteString("insmod all_video\n") // for the screen under UEFI
 	fmt.Fprintf(&b, "menuentry %s {\n", quote(title))
 	fmt.Fprintf(&b, "\tmultiboot %s", kernelPath)
-	for _, w := range words(cmdline) {
+	words, _ := Words(cmdline)
+	for _, w := range words {
 		b.WriteString(" " + quote(w))
 	}
 	b.WriteString("\n")
@@ -37,29 +38,21 @@ func config(title, cmdline string, files bool) (string, error) {
 	return b.String(), nil
 }
 
-// words splits a kernel's command line as the kernel does (kernel/option/cmdline.go): at spaces,
-// but for those in double quotes, in which a backslash stands before a quote. The quotes
-// stay: each word is one of GRUB's, which the kernel gets as it is (boot/grub.go).
-func words(line string) []string {
-	var all []string
-	for i := 0; i < len(line); {
-		if line[i] == ' ' {
-			i++
-			continue
+// Words splits a kernel's command line as the kernel does (kernel/option/words.go): at spaces,
+// but for those in double quotes, in which a backslash stands before a quote that does not end
+// them. The quotes stay: each word is one of GRUB's, which the kernel gets as it is (boot/grub.go).
+// open says that a quote is not closed.
+func Words(line string) (words []string, open bool) {
+	escaped := false
+	words = strings.FieldsFunc(line, func(r rune) bool {
+		was := escaped
+		escaped = !was && open && r == '\\'
+		if r == '"' && !was {
+			open = !open
 		}
-		start, quoted := i, false
-		for i < len(line) && (line[i] != ' ' || quoted) {
-			switch {
-			case line[i] == '"':
-				quoted = !quoted
-			case line[i] == '\\' && quoted && i+1 < len(line):
-				i++
-			}
-			i++
-		}
-		all = append(all, line[start:i])
-	}
-	return all
+		return r == ' ' && !open
+	})
+	return words, open
 }
 
 // quote quotes a word for GRUB's shell, which knows single quotes as others do.

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/format/whole"
@@ -258,15 +259,11 @@ func missing(names, things []string) error {
 // is missing, or "".
 func MissingFirmware(have []string) string {
 	var all []string
-next:
 	for _, p := range platforms {
-		for _, h := range have {
-			if h == p.name {
-				continue next
-			}
+		if !slices.Contains(have, p.name) {
+			all = append(all, fmt.Sprintf("not for %s: GRUB's modules %s are missing; %s", p.name, p.dir,
+				host.InstallHint("they come with GRUB", p.thing)))
 		}
-		all = append(all, fmt.Sprintf("not for %s: GRUB's modules %s are missing; %s", p.name, p.dir,
-			host.InstallHint("they come with GRUB", p.thing)))
 	}
 	return strings.Join(all, "; ")
 }

@@ -53,8 +53,8 @@ func TestWords(t *testing.T) {
 		"x" + `"` + " \\":       {`x" \`},
 		"env.NAME=\"v \\\" w\"": {`env.NAME="v \" w"`},
 	} {
-		if got := words(line); !slices.Equal(got, want) {
-			t.Errorf("words(%s) = %q; want %q", line, got, want)
+		if got, _ := Words(line); !slices.Equal(got, want) {
+			t.Errorf("Words(%s) = %q; want %q", line, got, want)
 		}
 	}
 }
