@@ -136,34 +136,19 @@ func (w *goWalk) units() error {
 
 // unit looks at what a compile unit declares, r being behind the unit's own entry.
 func (w *goWalk) unit(r *dwarf.Reader) error {
-	for depth := 1; depth > 0 && w.want > 0; {
+	for w.want > 0 {
 		e, err := r.Next()
-		switch {
-		case err != nil:
+		if err != nil || e == nil || e.Tag == 0 {
 			return err
-		case e == nil:
-			return nil
-		case e.Tag == 0:
-			depth--
-			continue
 		}
-		if depth == 1 {
-			w.entry(e)
-		}
-		if e.Children {
-			depth++
-		}
+		w.entry(e)
+		r.SkipChildren()
 	}
 	return nil
 }
 
 // entry takes what is wanted.
 func (w *goWalk) entry(e *dwarf.Entry) {
-	switch e.Tag {
-	case dwarf.TagStructType, dwarf.TagVariable, dwarf.TagConstant:
-	default:
-		return
-	}
 	name, _ := e.Val(dwarf.AttrName).(string)
 	switch e.Tag {
 	case dwarf.TagStructType:
