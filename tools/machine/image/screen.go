@@ -2,7 +2,6 @@ package image
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"slices"
 )
@@ -39,8 +38,6 @@ func WantScreen(file []byte) ([]byte, error) {
 	h.Flags |= screenFlag
 	h.Checksum = -(h.Magic + h.Flags)
 	writeStruct(out, off, &h)
-	var b bytes.Buffer
-	binary.Write(&b, binary.LittleEndian, screenFields{ModeType: 1})
-	copy(out[at:], b.Bytes())
+	writeStruct(out, at, screenFields{ModeType: 1})
 	return out, nil
 }
