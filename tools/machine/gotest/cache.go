@@ -6,6 +6,7 @@ package gotest
 // (inputs.go), and under the key and what that is now the result.
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -105,11 +106,7 @@ func (c *Cache) write(name string, v any) error {
 	if err != nil {
 		return err
 	}
-	err = json.NewEncoder(file).Encode(v)
-	if cerr := file.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
+	if err = cmp.Or(json.NewEncoder(file).Encode(v), file.Close()); err == nil {
 		err = os.Rename(file.Name(), filepath.Join(c.dir, name))
 	}
 	if err != nil {

@@ -17,6 +17,7 @@ package image
 // becomes a part of the image's build ID.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -152,11 +153,8 @@ func addArchives(dir string, args []string) error {
 			return err
 		}
 		_, err = file.WriteString(b.String())
-		if cerr := file.Close(); err == nil {
-			err = cerr
-		}
 		args[i] = file.Name()
-		return err
+		return cmp.Or(err, file.Close())
 	}
 	return errors.New("the go command did not pass -importcfg; this zf does not know its version")
 }

@@ -4,6 +4,7 @@ package initrd
 // path: what is added later replaces what was there, as a copy into a folder would.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -185,9 +186,6 @@ func (a *Archive) Has(guest string) bool {
 	return ok
 }
 
-// Len returns how many files and folders there are.
-func (a *Archive) Len() int { return len(a.records) }
-
 // Write writes the archive, with its trailer.
 func (a *Archive) Write(w io.Writer) error {
 	rw := cpio.Newc.Writer(w)
@@ -203,11 +201,7 @@ func (a *Archive) WriteFile(name string) error {
 	if err != nil {
 		return err
 	}
-	err = a.Write(file)
-	if cerr := file.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	return cmp.Or(a.Write(file), file.Close())
 }
 
 // clean turns an absolute path into the form that archives have: relative to the

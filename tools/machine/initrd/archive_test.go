@@ -115,8 +115,8 @@ func TestAddTree(t *testing.T) {
 	if got := noTime(list(t, &a)); !slices.Equal(got, want) {
 		t.Errorf("AddTree gives\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if a.Len() != len(want) || !a.Has("/opt/x/text") || a.Has("/opt/x/socket") {
-		t.Errorf("Len() = %d, Has(text) = %v, Has(socket) = %v; want %d, true, false", a.Len(), a.Has("/opt/x/text"), a.Has("/opt/x/socket"), len(want))
+	if len(a.records) != len(want) || !a.Has("/opt/x/text") || a.Has("/opt/x/socket") {
+		t.Errorf("%d records, Has(text) = %v, Has(socket) = %v; want %d, true, false", len(a.records), a.Has("/opt/x/text"), a.Has("/opt/x/socket"), len(want))
 	}
 }
 

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -236,8 +237,6 @@ func (w *Writer) Close(how *End) error {
 	if w.timer != nil {
 		w.timer.Stop()
 	}
-	if err := w.file.Close(); w.err == nil {
-		w.err = err
-	}
+	w.err = cmp.Or(w.err, w.file.Close())
 	return w.err
 }
