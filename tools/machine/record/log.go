@@ -434,15 +434,7 @@ func (l *Log) At(t time.Duration) (instructions uint64, ok bool) {
 
 // TimeAt is the reverse of At: the machine's time after so many instructions, before it sleeps.
 func (l *Log) TimeAt(instructions uint64) time.Duration {
-	last := l.begin()
-	l.walk(func(e Event) bool {
-		if e.Instructions >= instructions || e.Kind == KindEnd {
-			return false
-		}
-		last = e
-		return true
-	})
-	return last.Time + time.Duration(instructions-last.Instructions)
+	return l.Clock()(instructions)
 }
 
 // Clock returns a function that answers as TimeAt does, without reading the log each time.
@@ -517,8 +509,5 @@ func (l *Log) Write(path string, version uint32) error {
 		_, err = io.Copy(out, io.MultiReader(bytes.NewReader(l.waits(in)), io.LimitReader(in, l.whole),
 			bytes.NewReader(end)))
 	}
-	if cerr := out.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	return cmp.Or(err, out.Close())
 }
