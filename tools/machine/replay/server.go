@@ -112,11 +112,11 @@ func Serve(outer context.Context, conn net.Conn, o Options) error {
 // read reads the debugger's packets. A ^C stops a machine that runs.
 func (s *Server) read(to chan<- string) {
 	defer close(to)
+	defer s.cancel()
 	r := bufio.NewReader(s.conn)
 	for {
 		c, err := r.ReadByte()
 		if err != nil {
-			s.cancel()
 			return
 		}
 		switch c {
@@ -129,12 +129,10 @@ func (s *Server) read(to chan<- string) {
 		}
 		text, err := r.ReadString('#')
 		if err != nil {
-			s.cancel()
 			return
 		}
 		var sum [2]byte
 		if _, err := io.ReadFull(r, sum[:]); err != nil {
-			s.cancel()
 			return
 		}
 		s.mu.Lock()
