@@ -30,58 +30,56 @@ const (
 
 // goItems are the items of the table, in its order. kernel/goinfo has the same
 // list, and a test there compares the two.
-var goItems = []string{
-	"field runtime.g.stack.lo",
-	"field runtime.g.stack.hi",
-	"field runtime.g.goid",
-	"field runtime.g.atomicstatus.value",
-	"field runtime.g.waitreason",
-	"field runtime.g.waitsince",
-	"field runtime.g.sched.sp",
-	"field runtime.g.sched.pc",
-	"field runtime.g.sched.bp",
-	"field runtime.g.syscallsp",
-	"field runtime.g.syscallpc",
-	"field runtime.g.syscallbp",
-	"field runtime.g.m",
-	"field runtime.g.lockedm",
-	"field runtime.g.gopc",
-	"field runtime.g.startpc",
-	"field runtime.g.parentGoid",
-	"field runtime.g.waiting",
-	"field runtime.sudog.elem",
-	"field runtime.sudog.waitlink",
-	"field runtime.sudog.c",
-	"field runtime.hchan.sendq",
-	"field runtime.hchan.timer",
-	"field runtime.timer.when",
-	"field runtime.moduledata.data",
-	"field runtime.moduledata.edata",
-	"field runtime.moduledata.bss",
-	"field runtime.moduledata.ebss",
-	"field runtime.m.curg",
-	"field runtime.m.procid",
-	"word runtime.allgptr",
-	"word runtime.allglen",
-	"strings runtime.waitReasonStrings",
-	"len runtime.waitReasonStrings",
-	"strings runtime.gStatusStrings",
-	"len runtime.gStatusStrings",
-	"word runtime.maxstacksize",
-	"word runtime.maxstackceiling",
-	"const runtime._Grunning",
-	"const runtime._Gsyscall",
-	"const runtime._Gwaiting",
-	"const runtime._Gdead",
-	"const runtime._Gscan",
-	"word runtime.mbuckets",
-	"word runtime.MemProfileRate",
-	"field runtime.bucket.allnext",
-	"field runtime.bucket.size",
-	"field runtime.bucket.nstk",
-	"field runtime.memRecord.active.allocs",
-	"field runtime.memRecord.active",
-}
+var goItems = strings.Split(`field runtime.g.stack.lo
+field runtime.g.stack.hi
+field runtime.g.goid
+field runtime.g.atomicstatus.value
+field runtime.g.waitreason
+field runtime.g.waitsince
+field runtime.g.sched.sp
+field runtime.g.sched.pc
+field runtime.g.sched.bp
+field runtime.g.syscallsp
+field runtime.g.syscallpc
+field runtime.g.syscallbp
+field runtime.g.m
+field runtime.g.lockedm
+field runtime.g.gopc
+field runtime.g.startpc
+field runtime.g.parentGoid
+field runtime.g.waiting
+field runtime.sudog.elem
+field runtime.sudog.waitlink
+field runtime.sudog.c
+field runtime.hchan.sendq
+field runtime.hchan.timer
+field runtime.timer.when
+field runtime.moduledata.data
+field runtime.moduledata.edata
+field runtime.moduledata.bss
+field runtime.moduledata.ebss
+field runtime.m.curg
+field runtime.m.procid
+word runtime.allgptr
+word runtime.allglen
+strings runtime.waitReasonStrings
+len runtime.waitReasonStrings
+strings runtime.gStatusStrings
+len runtime.gStatusStrings
+word runtime.maxstacksize
+word runtime.maxstackceiling
+const runtime._Grunning
+const runtime._Gsyscall
+const runtime._Gwaiting
+const runtime._Gdead
+const runtime._Gscan
+word runtime.mbuckets
+word runtime.MemProfileRate
+field runtime.bucket.allnext
+field runtime.bucket.size
+field runtime.bucket.nstk
+field runtime.memRecord.active.allocs
+field runtime.memRecord.active`, "\n")
 
 // GoItems returns the names of the items of the kernel's table, in its order.
 func GoItems() []string { return slices.Clone(goItems) }
