@@ -270,13 +270,7 @@ func places(f addrSymbols, s string) ([]uint64, error) {
 	if s == "" {
 		return nil, nil
 	}
-	// A name may have a plus, as operator+ has: the last one counts, and only before a number.
-	name, offset := s, uint64(0)
-	if i := strings.LastIndexByte(s, '+'); i > 0 {
-		if v, err := strconv.ParseUint(s[i+1:], 0, 64); err == nil {
-			name, offset = s[:i], v
-		}
-	}
+	name, offset := nameAndOffset(s)
 	var addrs []uint64
 	for _, fn := range f.Named(name) {
 		addrs = append(addrs, fn.Start+offset)
@@ -287,6 +281,17 @@ func places(f addrSymbols, s string) ([]uint64, error) {
 		}
 	}
 	return addrs, nil
+}
+
+// nameAndOffset parts NAME+OFFSET. A name may have a plus, as operator+ has: the last one counts,
+// and only before a number.
+func nameAndOffset(s string) (name string, offset uint64) {
+	if i := strings.LastIndexByte(s, '+'); i > 0 {
+		if n, err := strconv.ParseUint(s[i+1:], 0, 64); err == nil {
+			return s[:i], n
+		}
+	}
+	return s, 0
 }
 
 // linePlaces returns where the code of a line begins.

@@ -138,12 +138,7 @@ func parseRequest(line, given string) (r request, err error) {
 	if r.addr, err = strconv.ParseUint(rest, 0, 64); err == nil {
 		return r, nil
 	}
-	r.name = rest
-	if i := strings.LastIndexByte(rest, '+'); i > 0 {
-		if n, err := strconv.ParseUint(rest[i+1:], 0, 64); err == nil {
-			r.name, r.offset = rest[:i], n
-		}
-	}
+	r.name, r.offset = nameAndOffset(rest)
 	return r, nil
 }
 
@@ -215,7 +210,7 @@ func (s *answering) answers(r *request, f addrSymbols) (all []answer) {
 // variable returns the variable that a request is for.
 func (s *answering) variable(r *request, f addrSymbols) (name string, start, size uint64) {
 	v, ok := f.(*symbol.File)
-	if !ok || f == nil {
+	if !ok {
 		return "", 0, 0
 	}
 	name, offset, ok := v.Variable(r.addr - s.opt.adjust)
@@ -248,7 +243,7 @@ func (s *answering) data(r *request, f addrSymbols) {
 
 // locals returns the variables that a request is for.
 func (s *answering) locals(r *request, f addrSymbols) []symbol.Local {
-	if v, ok := f.(*symbol.File); ok && f != nil {
+	if v, ok := f.(*symbol.File); ok {
 		return v.Locals(r.addr - s.opt.adjust)
 	}
 	return nil
