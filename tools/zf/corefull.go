@@ -99,6 +99,14 @@ func (c *fullCore) ofDump(r *qemu.MemoryDump, err error) error {
 	return withDump(r, err, func(d *memory.Dump) error { return c.write(d) })
 }
 
+// quietly makes it without a word.
+func (c *fullCore) quietly(r *qemu.MemoryDump, err error) error {
+	return withDump(r, err, func(d *memory.Dump) error {
+		_, _, err := c.file(d, core.FullOptions{Path: c.elf, Symbols: c.sym, Force: c.force})
+		return err
+	})
+}
+
 // withDump has f read a dump that QEMU writes, unless there is an error already.
 func withDump(r *qemu.MemoryDump, err error, f func(*memory.Dump) error) error {
 	if err != nil {

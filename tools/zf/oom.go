@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/zeroframe/zeroframe/qemu"
-	"github.com/zeroframe/zeroframe/tools/postmortem/core"
-	"github.com/zeroframe/zeroframe/tools/postmortem/memory"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
@@ -60,11 +58,7 @@ func (m *machine) readHeap(vm *qemu.VM, sym *symbol.File, out *screen) {
 	if path == "" {
 		path = filepath.Join(dir, "core")
 		c := &fullCore{streams: m.streams, path: path, elf: m.coreELF, sym: sym, force: m.force}
-		r, err := vm.Memory()
-		if withDump(r, err, func(d *memory.Dump) error {
-			_, _, err := c.file(d, core.FullOptions{Path: c.elf, Symbols: sym, Force: c.force})
-			return err
-		}) != nil {
+		if c.quietly(vm.Memory()) != nil {
 			return
 		}
 	}

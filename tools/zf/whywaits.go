@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/zeroframe/zeroframe/tools/postmortem/core"
-	"github.com/zeroframe/zeroframe/tools/postmortem/memory"
 	"github.com/zeroframe/zeroframe/tools/postmortem/waits"
 	"github.com/zeroframe/zeroframe/tools/postmortem/why"
 	"github.com/zeroframe/zeroframe/tools/symbol"
@@ -37,15 +35,6 @@ type whyWaiting struct {
 	Others []whyWaiting `json:"others,omitempty"`
 }
 
-// graph is who waits for whom at the end of the recording.
-func (e *whyEnd) graph(ctx context.Context, w *why.Why) (g *waits.Graph, err error) {
-	path, err := e.core(ctx, w)
-	if err != nil {
-		return nil, err
-	}
-	return waitsOf(e.elf, path, false, waits.Options{})
-}
-
 // core makes a core of the machine at the end of the recording.
 func (e *whyEnd) core(ctx context.Context, w *why.Why) (path string, err error) {
 	if e.instructions < 2 {
@@ -55,18 +44,18 @@ func (e *whyEnd) core(ctx context.Context, w *why.Why) (path string, err error) 
 	c := &fullCore{path: filepath.Join(e.tmp, "why.core"), elf: e.elf, sym: e.sym}
 	// In the midst of the last instruction it ends.
 	return c.path, w.End(ctx, e.instructions-1, func(vm *qemu.VM) error {
-		dump, err := vm.Memory()
-		return withDump(dump, err, func(d *memory.Dump) error {
-			_, _, err := c.file(d, core.FullOptions{Path: c.elf, Symbols: c.sym})
-			return err
-		})
+		return c.quietly(vm.Memory())
 	})
 }
 
 // waiting answers for a goroutine; 0: for all that wait, without who has done what.
 func (e *whyEnd) waiting(ctx context.Context, w *why.Why,
 	goroutine int64) (all []whyWaiting, err error) {
-	g, err := e.graph(ctx, w)
+	path, err := e.core(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	g, err := waitsOf(e.elf, path, false, waits.Options{})
 	if err != nil {
 		return nil, err
 	}
