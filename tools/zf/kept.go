@@ -21,6 +21,14 @@ func writeTo(path string, stdout io.Writer, f func(io.Writer) error) error {
 	return writeFile(path, f)
 }
 
+// writeBytes is writeTo for what is there already.
+func writeBytes(path string, stdout io.Writer, b *bytes.Buffer) error {
+	return writeTo(path, stdout, func(w io.Writer) error {
+		_, err := w.Write(b.Bytes())
+		return err
+	})
+}
+
 // writeFile has f write a file, all or nothing.
 func writeFile(path string, f func(io.Writer) error) error {
 	var b bytes.Buffer

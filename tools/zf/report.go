@@ -132,11 +132,7 @@ func (f *reportFlags) write(page *page.Report, c *call) error {
 	if err := page.HTML(&html); err != nil {
 		return err
 	}
-	if err := writeTo(f.output, c.stdout, func(w io.Writer) error {
-		_,
-			err := w.Write(html.Bytes())
-		return err
-	}); err != nil {
+	if err := writeBytes(f.output, c.stdout, &html); err != nil {
 		return err
 	}
 	if f.output != "-" {

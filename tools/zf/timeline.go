@@ -90,11 +90,7 @@ func (d *dead) writeFlight(c *call, out string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeTo(out, c.stdout, func(w io.Writer) error {
-		_,
-			err := w.Write(b.Bytes())
-		return err
-	}); err != nil {
+	if err := writeBytes(out, c.stdout, &b); err != nil {
 		return err
 	}
 	if f.Without != "" {
