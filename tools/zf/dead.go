@@ -116,24 +116,11 @@ func (s *streams) readLog(ctx context.Context, path string, text io.Writer,
 	}
 	var to sink = filter
 	if text != nil {
-		to = twoSinks{filter, text}
+		to = joined{io.MultiWriter(text, filter), filter.Cut}
 	}
-	if err = pump(ctx, to, input.Text(in, nil), nil); err != nil {
+	if err = pump(ctx, pieces(0), to, input.Text(in, nil), nil); err != nil {
 		filter.Close()
 		return err
 	}
 	return filter.Close()
-}
-
-// twoSinks gives a log to the filter for traces, and its text to another reader.
-type twoSinks struct {
-	sink
-	text io.Writer
-}
-
-func (s twoSinks) Write(b []byte) (int, error) {
-	if n, err := s.text.Write(b); err != nil {
-		return n, err
-	}
-	return s.sink.Write(b)
 }

@@ -193,7 +193,7 @@ func (m *machine) startRecord(ctx context.Context, sym *symbol.File,
 	for _, doubt := range replay.Doubts() {
 		m.say("note: to replay it takes -trust-qemu-args, since %s", printable(doubt))
 	}
-	q.Record, q.Stdout = r.w.Log(), both{r.w.Serial(), q.Stdout}
+	q.Record, q.Stdout = r.w.Log(), io.MultiWriter(r.w.Serial(), q.Stdout)
 	return r, nil
 }
 
@@ -257,16 +257,6 @@ func endsWith(vm *qemu.VM, err error) bool {
 	case <-time.After(endLimit):
 		return false
 	}
-}
-
-// both writes to one and then to the other.
-type both struct{ first, second io.Writer }
-
-func (b both) Write(p []byte) (int, error) {
-	if n, err := b.first.Write(p); err != nil {
-		return n, err
-	}
-	return b.second.Write(p)
 }
 
 // remove takes away what there is of the recording of a machine that has not started.

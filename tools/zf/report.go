@@ -106,7 +106,7 @@ func runReport(c *call) error {
 	if err != nil {
 		return err
 	}
-	err = cmp.Or(pump(ctx, page, input.Text(in, nil), nil), page.Close())
+	err = cmp.Or(pump(ctx, pieces(0), page, input.Text(in, nil), nil), page.Close())
 	if err == nil {
 		err = f.addRecords(page)
 	}

@@ -18,7 +18,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/format/eventstream"
 	"github.com/zeroframe/zeroframe/tools/format/foreign"
 	"github.com/zeroframe/zeroframe/tools/format/input"
 	"github.com/zeroframe/zeroframe/tools/format/trace"
@@ -160,10 +159,9 @@ func runSymbolize(c *call) error {
 	between := f.records.text(seen, &c.streams)
 	decoded := input.Text(in,
 		func() { note("the input is UTF-16, as Windows' tools write it; it is shown as UTF-8") })
-	err = pumpBy(ctx, pieces(size), withRecords{between, filter}, decoded, images.failed())
-	for _, cerr := range []error{between.Close(), filter.Close(), few.close(), f.records.end()} {
-		err = cmp.Or(err, cerr)
-	}
+	both := joined{between, func() error { return errors.Join(between.Cut(), filter.Cut()) }}
+	err = cmp.Or(pump(ctx, pieces(size), both, decoded, images.failed()), between.Close(),
+		filter.Close(), few.close(), f.records.end())
 	if images.wait(ctx); err == nil && ctx.Err() == nil {
 		err = images.err
 	}
@@ -263,7 +261,7 @@ func (f *symbolizeFlags) options(ctx context.Context, c *call, images *loader) t
 	}
 }
 
-// pieces returns in how large pieces an input of that size is read: a log that is there in
+// pieces returns in how large pieces an input of that size, 0 if it is not known, is read: a log that is there in
 // larger ones than what is live, since what is looked up at once costs less (tools/format/trace).
 func pieces(size int64) int {
 	if size > 0 {
@@ -402,22 +400,17 @@ type sink interface {
 	Cut() error
 }
 
-// withRecords is a filter behind what takes the records out.
-type withRecords struct {
-	*eventstream.Text
-	filter *trace.Filter
+// joined is a sink of a writer, and of what the input's break means for all behind it.
+type joined struct {
+	io.Writer
+	cut func() error
 }
 
-func (w withRecords) Cut() error { return errors.Join(w.Text.Cut(), w.filter.Cut()) }
+func (j joined) Cut() error { return j.cut() }
 
-// pump sends the input to a sink, until one of them or ctx ends, or failed brings an
-// error.
-func pump(ctx context.Context, to sink, in io.Reader, failed <-chan error) error {
-	return pumpBy(ctx, 32<<10, to, in, failed)
-}
-
-// pumpBy is pump in pieces of a size.
-func pumpBy(ctx context.Context, size int, to sink, in io.Reader, failed <-chan error) error {
+// pump sends the input to a sink, in pieces of a size, until one of them or ctx ends, or failed
+// brings an error.
+func pump(ctx context.Context, size int, to sink, in io.Reader, failed <-chan error) error {
 	done := make(chan error, 1)
 	go func() { done <- copyInput(size, to, in) }()
 	select {
