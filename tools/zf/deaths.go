@@ -13,8 +13,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/zeroframe/zeroframe/tools/format/whole"
 )
 
 // mostDeaths is how many logs are kept.
@@ -105,24 +103,12 @@ func (l *deathLog) keep() {
 	if l.err = err; err == nil {
 		l.write(l.held)
 		prune(folder)
-		if copyELF(folder, l.elf) != nil {
-			os.Remove(filepath.Join(folder, latestELF)) // that of another death would mislead
+		// the image of the latest death
+		if latest := filepath.Join(folder, latestELF); copyFile(latest, l.elf) != nil {
+			os.Remove(latest) // that of another death would mislead
 		}
 	}
 	l.held = nil
-}
-
-// copyELF keeps the image of the latest death.
-func copyELF(folder, from string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	return whole.File(filepath.Join(folder, latestELF), 0o666, func(out *os.File) error {
-		_, err := io.Copy(out, in)
-		return err
-	})
 }
 
 // prune removes the oldest logs.
@@ -224,13 +210,12 @@ func runLast(c *call) error {
 		if elf == "" {
 			elf = filepath.Join(folder, latestELF)
 		}
-		args := []string{"-e", elf}
+		args := []string{"report", "-e", elf}
 		if out != "" {
 			args = append(args, "-o", out)
 		}
 		c.deaf()
-		return status(dispatchIn(c.ctx, append(append([]string{"report"}, args...), logs[0]),
-			c.stdin, c.stdout, c.stderr))
+		return status(dispatchIn(c.ctx, append(args, logs[0]), c.stdin, c.stdout, c.stderr))
 	}
 	file, err := os.Open(logs[0])
 	if err != nil {
