@@ -64,10 +64,7 @@ func (x *opening) fromServer(id string) *symbol.File {
 	if x.server == nil || id == "" {
 		return nil
 	}
-	x.mu.Lock()
-	failed := x.failed[id]
-	x.mu.Unlock()
-	if failed {
+	if _, failed := x.failed.Load(id); failed {
 		return nil
 	}
 	for _, kind := range []string{buildid.DebugInfo, buildid.Executable} {
@@ -80,12 +77,7 @@ func (x *opening) fromServer(id string) *symbol.File {
 		}
 		if !errors.Is(err, fs.ErrNotExist) && x.ctx.Err() == nil {
 			x.say("note: %v", err)
-			x.mu.Lock()
-			if x.failed == nil {
-				x.failed = make(map[string]bool)
-			}
-			x.failed[id] = true
-			x.mu.Unlock()
+			x.failed.Store(id, true)
 			break
 		}
 	}

@@ -266,16 +266,12 @@ func (x *opening) folderOf(path string) (*buildid.Folder, error) {
 			return nil, err
 		}
 		whole.Doom(d.Root)
-		if x != nil {
-			x.temp = append(x.temp, d.Root)
-		}
+		x.temp = append(x.temp, d.Root)
 		if err := elf.Unpack(path, d.Root); err != nil {
 			return nil, err
 		}
 	}
-	if x != nil {
-		x.folders = append(x.folders, d)
-	}
+	x.folders = append(x.folders, d)
 	return d, d.List()
 }
 
@@ -288,7 +284,7 @@ func (x *opening) clean() {
 }
 
 // openSymbols opens an ELF file that can resolve something.
-func openSymbols(path string) (*symbol.File, error) { return (*opening)(nil).openIndexed(path) }
+func openSymbols(path string) (*symbol.File, error) { return new(opening).openIndexed(path) }
 
 // openIndexed is openSymbols for what has debug information elsewhere.
 func (x *opening) openIndexed(path string) (*symbol.File, error) {

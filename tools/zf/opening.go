@@ -31,7 +31,7 @@ type opening struct {
 
 	folders []*buildid.Folder // set before the first file is opened
 
-	failed map[string]bool // builds that a server could not send
+	failed sync.Map // builds that a server could not send
 }
 
 // newOpening returns what asks servers as -debuginfod=ask says.
@@ -54,9 +54,6 @@ func (x *opening) stores() (all []symbol.Store) {
 
 // use lets a file that was just opened have debug information from elsewhere.
 func (x *opening) use(f *symbol.File) {
-	if x == nil {
-		return
-	}
 	f.DebugDir = x.debugDir
 	if stores := x.stores(); len(stores) > 0 {
 		f.UseStores(x.ctx, stores...)
@@ -78,9 +75,6 @@ func (x *opening) open(path string) (*symbol.File, error) {
 // finish says what the answers lack. It is called when all answers are out and before the files are
 // closed.
 func (x *opening) finish() {
-	if x == nil {
-		return
-	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, f := range x.opened {
