@@ -8,7 +8,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -133,11 +132,7 @@ func findDlv() (string, error) {
 func (f *dlvFlags) parse(c *call) error {
 	trustFlag(c.FlagSet, &f.trust)
 	f.live = gdbFlags{runFlags: runFlags{machine: machine{streams: c.streams}}}
-	f.live.build.Stderr = c.stderr
-	f.live.machine.flags(c.FlagSet, 128, 1)
-	f.live.machine.cpuFlag(c.FlagSet)
-	f.live.files.flags(c.FlagSet)
-	buildFlags(c.FlagSet, &f.live.build)
+	f.live.debuggedFlags(c)
 	err := c.parse([]option{
 		{&f.elf, "e", deadUsage},
 		{remapping(&f.sources), "source",
@@ -152,8 +147,8 @@ func (f *dlvFlags) parse(c *call) error {
 	if err != nil {
 		return err
 	}
-	if _, _, err := net.SplitHostPort(f.listen); f.listen != "" && err != nil {
-		return fmt.Errorf("-listen %s is no address; want one such as 127.0.0.1:2345", f.listen)
+	if err := wrongListen(f.listen, "127.0.0.1:2345"); err != nil {
+		return err
 	}
 	if f.isLive(c.Args()) {
 		return f.parseLive(c)

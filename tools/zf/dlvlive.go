@@ -48,11 +48,8 @@ func (f *dlvFlags) parseLive(c *call) (err error) {
 	if m.qemu.CPUs > 1 {
 		return fmt.Errorf("-smp %d: Delve follows one CPU here; leave -smp out", m.qemu.CPUs)
 	}
-	if err := m.wrongAccel(); err != nil {
+	if err := m.settleAccel(); err != nil {
 		return err
-	}
-	if m.accel == "" {
-		m.accel = "tcg" // whose breakpoints hold from the first instruction on
 	}
 	m.serial, m.live, m.noCore = "-", true, true
 	m.append = strings.TrimSpace("report=off " + m.append)

@@ -6,6 +6,7 @@ package main
 // the keys that send signals; the machine's serial port goes elsewhere.
 
 import (
+	"cmp"
 	"context"
 	"debug/elf"
 	_ "embed"
@@ -171,11 +172,7 @@ func (f *gdbFlags) sayEnd(vm *qemu.VM) error {
 
 // parse reads the command line.
 func (f *gdbFlags) parse(c *call) error {
-	f.build.Stderr = c.stderr
-	f.machine.flags(c.FlagSet, 128, 1)
-	f.machine.cpuFlag(c.FlagSet)
-	f.files.flags(c.FlagSet)
-	buildFlags(c.FlagSet, &f.build)
+	f.debuggedFlags(c)
 	if err := c.parse([]option{
 		{&f.gdb, "gdb",
 			"pass `ARG` to gdb, such as -gdb -ex -gdb 'break main.main'; may be\ngiven many times"},
@@ -193,8 +190,8 @@ func (f *gdbFlags) parse(c *call) error {
 	if err := f.parseTarget(c); err != nil {
 		return err
 	}
-	if _, _, err := net.SplitHostPort(f.listen); f.listen != "" && err != nil {
-		return fmt.Errorf("-listen %s is no address; want one such as 127.0.0.1:1234", f.listen)
+	if err := wrongListen(f.listen, "127.0.0.1:1234"); err != nil {
+		return err
 	}
 	isCore := inspect.IsCore(f.target)
 	if isCore && f.elf == "" {
@@ -211,11 +208,30 @@ func (f *gdbFlags) parse(c *call) error {
 	if f.listen != "" && f.serial == "" {
 		f.serial = "-"
 	}
-	if err := f.wrongAccel(); err != nil {
-		return err
-	}
-	if f.accel == "" {
-		f.accel = "tcg" // whose breakpoints hold from the first instruction on
+	return f.settleAccel()
+}
+
+// debuggedFlags adds the flags of a machine that a debugger is to look at.
+func (f *runFlags) debuggedFlags(c *call) {
+	f.build.Stderr = c.stderr
+	f.machine.flags(c.FlagSet, 128, 1)
+	f.machine.cpuFlag(c.FlagSet)
+	f.files.flags(c.FlagSet)
+	buildFlags(c.FlagSet, &f.build)
+}
+
+// settleAccel has tcg run a machine that a debugger is to look at, unless -accel says otherwise:
+// its breakpoints hold from the first instruction on.
+func (m *machine) settleAccel() error {
+	err := m.wrongAccel()
+	m.accel = cmp.Or(m.accel, "tcg")
+	return err
+}
+
+// wrongListen returns what is wrong with the value of a flag -listen, if anything is.
+func wrongListen(address, example string) error {
+	if _, _, err := net.SplitHostPort(address); address != "" && err != nil {
+		return fmt.Errorf("-listen %s is no address; want one such as %s", address, example)
 	}
 	return nil
 }
