@@ -28,14 +28,7 @@ type short struct {
 	render.Short
 	log       *deathLog // nil: of a log that is there already
 	all       io.Writer // takes all that the machine says
-	named     string    // -log: the file that has it, too
-	core      string    // -core, and its image
-	coreELF   string
-	heap      *string // what it has, where memory has ended
-	tests     bool
-	noCore    bool
-	quit      func(t *wire.Trace) bool // it is not to be shown
-	stamps    func(io.Writer) io.Writer
+	m         *machine
 	runtime   *runtimeText // has what Go's runtime prints
 	program   io.Writer    // with a port, has the program's standard output
 	report    *bootReport
@@ -61,9 +54,7 @@ const settled = 5 * time.Second
 // newShort returns the screen of a machine that shows its deaths in a few lines. The program's text
 // goes to out, which looks like looks.
 func (m *machine) newShort(out, looks io.Writer, cooked bool, log *deathLog) *short {
-	s := &short{streams: m.streams, log: log, named: m.logFile, core: m.core,
-		coreELF: m.elfOfCore(), heap: &m.heap, tests: m.tests, noCore: m.noCore, quit: m.quit,
-		stamps: m.stamps}
+	s := &short{streams: m.streams, log: log, m: m}
 	if m.tests { // standard output has all of a test
 		s.stderr = out
 	}
@@ -91,7 +82,7 @@ func (m *machine) newShort(out, looks io.Writer, cooked bool, log *deathLog) *sh
 // shows returns what shows text: as the program has ended its lines, with -timestamps, and without
 // what could drive the terminal that looks is.
 func (s *short) shows(to, looks io.Writer, cooked bool) io.Writer {
-	to = s.stamps(to)
+	to = s.m.stamps(to)
 	if cooked {
 		ends := &lineEnds{w: to}
 		s.ends, to = append(s.ends, ends), ends
@@ -234,7 +225,7 @@ func (s *short) show() {
 		return
 	}
 	first := s.deaths[0]
-	if s.quit(first) {
+	if s.m.quit(first) {
 		s.deaths, s.story = nil, nil
 		return
 	}
@@ -244,13 +235,13 @@ func (s *short) show() {
 		return
 	}
 	printed := first.Reason
-	if b := first.Blame(); s.tests && !b.Told() {
+	if b := first.Blame(); s.m.tests && !b.Told() {
 		printed = "" // of a test that hangs the runtime's traceback tells more
 	}
 	said := s.runtime.take(printed)
 	s.report.show(first.Context != tracer.ContextEarly.String())
 	var lines []string
-	if s.tests && said != "" { // as go test prints it, whose traceback begins so, too
+	if s.m.tests && said != "" { // as go test prints it, whose traceback begins so, too
 		io.WriteString(s.program, said+"\n")
 	} else {
 		lines = s.reason(first, said)
@@ -258,14 +249,14 @@ func (s *short) show() {
 	switch {
 	case len(s.story) > 0:
 		lines = slices.Concat(lines, s.place(first), s.told())
-	case s.tests && said != "":
+	case s.m.tests && said != "":
 		lines = slices.Concat([]string{whose(first)}, s.Frames(first), s.Others(s.deaths[1:]),
 			s.place(first))
 	default:
 		lines = slices.Concat(lines, s.placed(first), s.Others(s.deaths[1:]))
 	}
-	if s.heap != nil && *s.heap != "" {
-		lines = append(lines, s.Wrap(s.who+": "+*s.heap, "    ")...)
+	if s.m.heap != "" {
+		lines = append(lines, s.Wrap(s.who+": "+s.m.heap, "    ")...)
 	}
 	s.print(append(lines, s.next(first)...))
 	s.deaths, s.story = nil, nil
@@ -435,13 +426,13 @@ func (s *short) next(t *wire.Trace) []string {
 	}
 	next := fmt.Sprintf("%s; -core FILE keeps its memory for zf %s", first, command)
 	switch {
-	case s.tests && !s.log.kept():
+	case s.m.tests && !s.log.kept():
 		return s.whole()
-	case s.tests || s.noCore:
+	case s.m.tests || s.m.noCore:
 		next = all
-	case s.core != "":
+	case s.m.core != "":
 		next = fmt.Sprintf("%s; look into it with: zf %s %s", first, command,
-			askedBy(s.core, s.coreELF))
+			askedBy(s.m.core, s.m.elfOfCore()))
 	}
 	return append([]string{s.who + ": " + next}, s.whole()...)
 }
@@ -459,8 +450,8 @@ func more(reason string) int {
 
 // whole says where the whole trace is.
 func (s *short) whole() []string {
-	where := "the whole trace: " + s.named
-	if s.named == "" {
+	where := "the whole trace: " + s.m.logFile
+	if s.m.logFile == "" {
 		where = s.log.where()
 	}
 	return s.Wrap(s.who+": "+where, "    ")
