@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zeroframe/zeroframe/tools/format/source"
 	"github.com/zeroframe/zeroframe/tools/machine/gotest"
 	"github.com/zeroframe/zeroframe/tools/machine/image"
 	"github.com/zeroframe/zeroframe/tools/symbol"
@@ -298,12 +299,6 @@ func (s *series) took(ctx context.Context, seed uint64, code int, output []byte,
 
 // shorter returns the path from the current folder, if that is below it.
 func shorter(path string) string {
-	dir, err := os.Getwd()
-	if err != nil {
-		return path
-	}
-	if rel, err := filepath.Rel(dir, path); err == nil && !strings.HasPrefix(rel, "..") {
-		return rel
-	}
-	return path
+	dir, _ := os.Getwd() // without it, paths are absolute
+	return source.Relative(dir, path)
 }
