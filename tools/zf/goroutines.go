@@ -16,6 +16,7 @@ import (
 	"github.com/zeroframe/zeroframe/tools/format/wire"
 	"github.com/zeroframe/zeroframe/tools/postmortem/inspect"
 	"github.com/zeroframe/zeroframe/tools/postmortem/waits"
+	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 const goroutinesText = `Goroutines lists the goroutines of a program that has died, with their stacks:
@@ -172,16 +173,15 @@ func ofTrace(t *wire.Trace) *inspect.Goroutine {
 	}
 	for i := range t.Frames {
 		f := &t.Frames[i]
-		for k := range f.Calls {
-			c := &f.Calls[k]
+		calls := f.Calls
+		if len(calls) == 0 && f.Address != 0 {
+			calls = make([]lookup.Call, 1) // what is there is not known
+		}
+		for _, c := range calls {
 			g.Frames = append(g.Frames, inspect.Frame{
 				Address: inspect.Hex(f.Address), FP: inspect.Hex(f.FP), Function: c.Function, Offset: c.Offset,
 				File: c.File, Line: c.Line, Inlined: c.Inlined,
 			})
-		}
-		if len(f.Calls) == 0 && f.Address != 0 {
-			g.Frames = append(g.Frames, inspect.Frame{Address: inspect.Hex(f.Address),
-				FP: inspect.Hex(f.FP)})
 		}
 	}
 	return g
