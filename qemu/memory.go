@@ -7,7 +7,6 @@ package qemu
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -66,11 +65,7 @@ func (d *MemoryDump) Read(p []byte) (int, error) {
 	if err == io.EOF && n == 0 {
 		d.ended = true
 		var status struct{ Status string }
-		out, qerr := d.m.run("query-dump", nil)
-		if qerr == nil {
-			qerr = json.Unmarshal(out, &status)
-		}
-		switch {
+		switch qerr := d.m.query("query-dump", nil, &status); {
 		case qerr != nil:
 			return 0, fmt.Errorf("%w: the machine has ended while its memory was read", ErrKilled)
 		case status.Status == "failed":
@@ -95,12 +90,7 @@ func (d *MemoryDump) Direct(start,
 	}
 	var ends [2]uint64
 	for i, at := range []uint64{start, start + size - 1} {
-		var said string
-		out, err := d.m.run("human-monitor-command",
-			map[string]string{"command-line": fmt.Sprintf("gpa2hva %#x", at)})
-		if err == nil {
-			err = json.Unmarshal(out, &said)
-		}
+		said, err := d.m.command(fmt.Sprintf("gpa2hva %#x", at))
 		if err != nil {
 			return nil, err
 		}
@@ -143,8 +133,7 @@ func (d *MemoryDump) Close() error {
 func (d *MemoryDump) settle() {
 	for end := time.Now().Add(commandTimeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		var status struct{ Status string }
-		out, err := d.m.run("query-dump", nil)
-		if err != nil || json.Unmarshal(out, &status) != nil || status.Status != "active" {
+		if d.m.query("query-dump", nil, &status) != nil || status.Status != "active" {
 			return
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -102,6 +103,24 @@ func (m *monitor) run(command string, arguments any) (json.RawMessage, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.send(command, arguments)
+}
+
+// query runs a command, and reads what it returns.
+func (m *monitor) query(command string, arguments, to any) error {
+	out, err := m.run(command, arguments)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(out, to); err != nil {
+		return fmt.Errorf("%w: %s: %v", ErrMonitor, command, err)
+	}
+	return nil
+}
+
+// command runs a line of the monitor for humans.
+func (m *monitor) command(line string) (text string, err error) {
+	err = m.query("human-monitor-command", map[string]string{"command-line": line}, &text)
+	return strings.ReplaceAll(text, "\r\n", "\n"), err
 }
 
 // hand gives QEMU a file, under a name.

@@ -1,10 +1,6 @@
 package qemu
 
-import (
-	"encoding/json"
-	"fmt"
-	"time"
-)
+import "time"
 
 // A machine that may reboot stops at each reset like any other, so that the host decides
 // whether it goes on: QEMU's own count would be wrong, as SeaBIOS resets once more when
@@ -58,15 +54,9 @@ func (vm *VM) onReset(action string) error {
 
 // isRunning reports whether the machine is not stopped.
 func (m *monitor) isRunning() (bool, error) {
-	out, err := m.run("query-status", nil)
-	if err != nil {
-		return false, err
-	}
 	var status struct{ Running bool }
-	if err := json.Unmarshal(out, &status); err != nil {
-		return false, fmt.Errorf("%w: query-status: %v", ErrMonitor, err)
-	}
-	return status.Running, nil
+	err := m.query("query-status", nil, &status)
+	return status.Running, err
 }
 
 // inFirmware reports whether an address is that of a BIOS: below 1 MiB, or below 4 GiB,

@@ -5,7 +5,6 @@ package qemu
 // asked with an NMI where it is before it is killed.
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -158,17 +157,7 @@ func (vm *VM) denied() map[string]time.Duration {
 func (vm *VM) Registers() (string, error) { return vm.monitorCommand("info registers") }
 
 // monitorCommand runs a command of the monitor for people.
-func (vm *VM) monitorCommand(line string) (string, error) {
-	out, err := vm.QMP("human-monitor-command", map[string]string{"command-line": line})
-	if err != nil {
-		return "", err
-	}
-	var text string
-	if err := json.Unmarshal(out, &text); err != nil {
-		return "", fmt.Errorf("%w: %s: %v", ErrMonitor, line, err)
-	}
-	return strings.ReplaceAll(text, "\r\n", "\n"), nil
-}
+func (vm *VM) monitorCommand(line string) (string, error) { return vm.monitor.command(line) }
 
 // Dead reports whether all processors have halted with interrupts off, which only
 // an NMI or a reset ends. Errors wrap [ErrMonitor].
