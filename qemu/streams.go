@@ -49,38 +49,33 @@ type streams struct {
 
 // openStreams makes them, and QEMU's ends for the descriptors from serialFD on.
 func openStreams() (ours streams, theirs []*os.File, err error) {
-	fail := func(err error) (streams, []*os.File, error) {
+	socket := func(our *net.Conn) {
+		if err == nil {
+			var child *os.File
+			*our, child, err = socketPair()
+			theirs = append(theirs, child)
+		}
+	}
+	pipe := func(our **os.File) {
+		if err == nil {
+			var child *os.File
+			if *our, child, err = os.Pipe(); err != nil {
+				err = fmt.Errorf("%w: %v", ErrQEMU, err)
+			}
+			theirs = append(theirs, child)
+		}
+	}
+	socket(&ours.serial)
+	socket(&ours.monitor)
+	socket(&ours.leash)
+	pipe(&ours.records)
+	pipe(&ours.output)
+	socket(&ours.port)
+	pipe(&ours.log)
+	if err != nil {
 		ours.close()
 		closeAll(theirs)
 		return streams{}, nil, err
-	}
-	for _, our := range []*net.Conn{&ours.serial, &ours.monitor, &ours.leash} {
-		conn, child, err := socketPair()
-		if err != nil {
-			return fail(err)
-		}
-		*our, theirs = conn, append(theirs, child)
-	}
-	pipe := func(our **os.File) error {
-		r, w, err := os.Pipe()
-		if err != nil {
-			return fmt.Errorf("%w: %v", ErrQEMU, err)
-		}
-		*our, theirs = r, append(theirs, w)
-		return nil
-	}
-	for _, our := range []**os.File{&ours.records, &ours.output} {
-		if err := pipe(our); err != nil {
-			return fail(err)
-		}
-	}
-	conn, child, err := socketPair()
-	if err != nil {
-		return fail(err)
-	}
-	ours.port, theirs = conn, append(theirs, child)
-	if err := pipe(&ours.log); err != nil {
-		return fail(err)
 	}
 	return ours, theirs, nil
 }
