@@ -15,6 +15,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/zeroframe/zeroframe/tools/format/whole"
 )
 
 // AccelVariable is the environment variable with the accelerator to use where nothing else
@@ -164,18 +166,5 @@ func (a accelerator) remember(key string, found answer) {
 		return
 	}
 	// Another zf that does the same at this time reads the old file or the new one.
-	file, err := os.CreateTemp(filepath.Dir(a.memory), "accel-*")
-	if err != nil {
-		return
-	}
-	_, err = file.Write(append(text, '\n'))
-	if cerr := file.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(file.Name(), a.memory)
-	}
-	if err != nil {
-		os.Remove(file.Name())
-	}
+	whole.WriteFile(a.memory, append(text, '\n'), 0o600)
 }

@@ -35,16 +35,16 @@ const (
 	valuePattern  = `(` + switchPattern + `|` + numberPattern + `)`
 )
 
-// whole makes a pattern one of a whole value.
-func whole(pattern string) string { return `\A(?:` + pattern + `)\z` }
+// anchored makes a pattern one of a whole value.
+func anchored(pattern string) string { return `\A(?:` + pattern + `)\z` }
 
 // The machine's type and the processor.
 var (
 	strangeMachine = lookup.Regexp(
-		whole(`(q35|pc|microvm|pc-(q35|i440fx)-[0-9]{1,2}\.[0-9]{1,2})(,(acpi|auto-kernel-cmdline|` +
+		anchored(`(q35|pc|microvm|pc-(q35|i440fx)-[0-9]{1,2}\.[0-9]{1,2})(,(acpi|auto-kernel-cmdline|` +
 			`fd-bootchk|graphics|hpet|i8042|ioapic2|isa-serial|mem-merge|option-roms|pcie|pic|pit|rtc|sata|smbus|smm|usb|vmport|` +
 			`x-option-roms)=` + switchPattern + `|,max-ram-below-4g=[0-9]{1,12}[KMG]?)*`))
-	strangeCPU = lookup.Regexp(whole(`[A-Za-z0-9][A-Za-z0-9._-]{0,63}` +
+	strangeCPU = lookup.Regexp(anchored(`[A-Za-z0-9][A-Za-z0-9._-]{0,63}` +
 		`(,[+-][a-z0-9][a-z0-9._-]{0,63}|,[a-z0-9][a-z0-9._-]{0,63}=` + valuePattern + `)*`))
 )
 
@@ -66,20 +66,20 @@ var devicesCharacter = lookup.Regexp(`,chardev=([^,]*)`)
 // their values. nil: it has none.
 var strangeArguments = map[string]func() *regexp.Regexp{
 	"-S": nil, "-no-acpi": nil, "-no-fd-bootchk": nil, "-no-hpet": nil, "-usb": nil,
-	"-chardev": lookup.Regexp(whole(`null,id=(` + idPattern + `)`)),
+	"-chardev": lookup.Regexp(anchored(`null,id=(` + idPattern + `)`)),
 	"-cpu":     strangeCPU,
-	"-device":  lookup.Regexp(whole(strangeDevice)),
+	"-device":  lookup.Regexp(anchored(strangeDevice)),
 	"-global": lookup.Regexp(
-		whole(`(ICH9-LPC\.disable_s[34]|PIIX4_PM\.disable_s[34]|virtio-mmio\.force-legacy|` +
+		anchored(`(ICH9-LPC\.disable_s[34]|PIIX4_PM\.disable_s[34]|virtio-mmio\.force-legacy|` +
 			`(kvm-pit|mc146818rtc)\.lost_tick_policy|hpet\.msi)=(` + valuePattern + `|delay|discard|slew)`)),
-	"-m":        lookup.Regexp(whole(`(?:size=)?([0-9]{1,9})([MG]?)`)),
-	"-monitor":  lookup.Regexp(whole(`none`)),
-	"-parallel": lookup.Regexp(whole(`none`)),
+	"-m":        lookup.Regexp(anchored(`(?:size=)?([0-9]{1,9})([MG]?)`)),
+	"-monitor":  lookup.Regexp(anchored(`none`)),
+	"-parallel": lookup.Regexp(anchored(`none`)),
 	"-rtc": lookup.Regexp(
-		whole(`base=(utc|localtime|[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2})?)` +
+		anchored(`base=(utc|localtime|[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2})?)` +
 			`(,clock=(vm|rt|host))?(,driftfix=(none|slew))?`)),
-	"-uuid": lookup.Regexp(whole(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)),
-	"-vga":  lookup.Regexp(whole(`none|std|cirrus|vmware|qxl`)),
+	"-uuid": lookup.Regexp(anchored(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)),
+	"-vga":  lookup.Regexp(anchored(`none|std|cirrus|vmware|qxl`)),
 }
 
 // Doubts says what of a machine may do more than be a machine: what is of no form that zf knows, a

@@ -6,7 +6,6 @@ package gotest
 // (inputs.go), and under the key and what that is now the result.
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -16,6 +15,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/zeroframe/zeroframe/tools/format/whole"
 )
 
 // CacheDays is for how many days a result is kept.
@@ -102,17 +103,9 @@ func (c *Cache) read(name string, to any) error {
 
 func (c *Cache) write(name string, v any) error {
 	// Another zf may write the same: the rename makes it whole or not at all.
-	file, err := os.CreateTemp(c.dir, "new-")
-	if err != nil {
-		return err
-	}
-	if err = cmp.Or(json.NewEncoder(file).Encode(v), file.Close()); err == nil {
-		err = os.Rename(file.Name(), filepath.Join(c.dir, name))
-	}
-	if err != nil {
-		os.Remove(file.Name())
-	}
-	return err
+	return whole.File(filepath.Join(c.dir, name), 0o600, func(file *os.File) error {
+		return json.NewEncoder(file).Encode(v)
+	})
 }
 
 // trim removes what is too old.
