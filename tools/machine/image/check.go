@@ -280,19 +280,25 @@ func (p *listed) missing() bool {
 	return false
 }
 
+// goList runs go list for patterns, with the flags of the build.
+func (o *BuildOptions) goList(ctx context.Context, cgo string, args []string,
+	patterns ...string) (printed, said []byte, err error) {
+	args = append([]string{"list", "-e"}, args...)
+	if o.Tags != "" {
+		args = append(args, "-tags="+o.Tags)
+	}
+	args = append(append(args, o.Flags...), "--")
+	return output(o.goCommand(ctx, cgo, append(args, patterns...)...))
+}
+
 // list returns the package and all it imports, with their errors.
 func (o *BuildOptions) list(ctx context.Context, cgo string) ([]listed, error) {
-	args := []string{"list", "-e", "-deps",
+	args := []string{"-deps",
 		"-json=ImportPath,Name,Standard,DepOnly,ForTest,Dir,GoFiles,CgoFiles,SFiles,EmbedFiles,TestEmbedFiles,XTestEmbedFiles,Imports,Module,Error"}
 	if o.Test {
 		args = append(args, "-test")
 	}
-	if o.Tags != "" {
-		args = append(args, "-tags="+o.Tags)
-	}
-	args = append(args, o.Flags...)
-	cmd := o.goCommand(ctx, cgo, append(args, "--", o.Package)...)
-	out, msg, err := output(cmd)
+	out, msg, err := o.goList(ctx, cgo, args, o.Package)
 	if err != nil {
 		if bytes.Contains(msg, []byte("go.mod file not found")) {
 			return nil, fmt.Errorf(

@@ -63,14 +63,8 @@ func TestPackages(ctx context.Context, o BuildOptions, patterns []string) ([]Tes
 			return nil, fmt.Errorf("%w: %s is a file; name a package", ErrNoPackage, p)
 		}
 	}
-	args := []string{"list", "-e",
-		"-json=ImportPath,Dir,Root,Standard,Module,TestGoFiles,XTestGoFiles,Error"}
-	if o.Tags != "" {
-		args = append(args, "-tags="+o.Tags)
-	}
-	args = append(args, o.Flags...)
-	cmd := o.goCommand(ctx, "0", append(append(args, "--"), patterns...)...)
-	out, msg, err := output(cmd)
+	out, msg, err := o.goList(ctx, "0", []string{
+		"-json=ImportPath,Dir,Root,Standard,Module,TestGoFiles,XTestGoFiles,Error"}, patterns...)
 	if err != nil {
 		return nil, o.goError(ctx, err, fmt.Errorf("%w %s%s", ErrLoad, strings.Join(patterns, " "),
 			goSaid(msg, err)))
