@@ -105,7 +105,7 @@ func (x *Reader) withoutShape(line string) string {
 			x.shape = ""
 			return line // blanks are part of the line
 		}
-		if at > wire.MaxPrefix || !endsIn(prefix, "|>:;])"+decimals) || !isText(prefix) {
+		if at > wire.MaxPrefix || !endsIn(prefix, "|>:;])"+decimals) || !terminal.IsText(prefix) {
 			return line
 		}
 		x.shape, x.blank = wire.Shape([]byte(prefix)), line[at-1] == ' '
@@ -122,11 +122,6 @@ func (x *Reader) withoutShape(line string) string {
 		return line // which begins with a longer word, such as an address
 	}
 	return line[at:]
-}
-
-// isText reports whether there are no control characters but tabs.
-func isText(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return terminal.IsControl(r) && r != '\t' }) < 0
 }
 
 // shapeEnd returns how long the line's beginning of that shape is, 0 if it has none.

@@ -8,6 +8,7 @@ package terminal
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -20,6 +21,11 @@ func harmless(r rune) bool { return r == '\n' || r == '\r' || r == '\t' || r == 
 func IsControl(r rune) bool {
 	return r < 0x20 || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e ||
 		r >= 0x2066 && r <= 0x2069
+}
+
+// IsText reports whether there are no control characters but tabs.
+func IsText(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return IsControl(r) && r != '\t' }) < 0
 }
 
 // appendControl appends a control character as it is shown.
@@ -153,54 +159,38 @@ func (s *Sanitizer) Flush(dst []byte) []byte {
 func Clean(name string) string {
 	for i := range len(name) {
 		if c := name[i]; c < 0x20 || c >= 0x7f {
-			return cleanSlow(name, i)
+			return string(appendClean(nil, []byte(name), func(rune) bool { return false }))
 		}
 	}
 	return name
 }
 
-func cleanSlow(name string, from int) string {
-	b := []byte(name[:from])
-	for i := from; i < len(name); {
-		r, n := utf8.DecodeRuneInString(name[i:])
+// appendClean appends text in its safe form. Of the control characters those pass that may.
+func appendClean(dst, text []byte, passes func(rune) bool) []byte {
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
 		switch {
 		case r == utf8.RuneError && n == 1:
-			b = fmt.Appendf(b, `\x%02x`, name[i])
-		case IsControl(r):
-			b = appendControl(b, r)
+			dst = fmt.Appendf(dst, `\x%02x`, text[0])
+		case IsControl(r) && !passes(r):
+			dst = appendControl(dst, r)
 		default:
-			b = append(b, name[i:i+n]...)
+			dst = append(dst, text[:n]...)
 		}
-		i += n
+		text = text[n:]
 	}
-	return string(b)
+	return dst
 }
 
 // AppendClean appends a line of a target, without its ending, to dst in its safe form:
 // of the control characters tabs alone stay. It is for who shows lines without a Filter.
 func AppendClean(dst, line []byte) []byte {
-	for i := range line {
-		if c := line[i]; c < 0x20 && c != '\t' || c >= 0x7f {
-			return append(dst, appendCleanSlow(line)...)
+	for _, c := range line {
+		if c < 0x20 && c != '\t' || c >= 0x7f {
+			return appendClean(dst, line, func(r rune) bool { return r == '\t' })
 		}
 	}
 	return append(dst, line...)
-}
-
-func appendCleanSlow(line []byte) (b []byte) {
-	for len(line) > 0 {
-		r, n := utf8.DecodeRune(line)
-		switch {
-		case r == utf8.RuneError && n == 1:
-			b = fmt.Appendf(b, `\x%02x`, line[0])
-		case IsControl(r) && r != '\t':
-			b = appendControl(b, r)
-		default:
-			b = append(b, line[:n]...)
-		}
-		line = line[n:]
-	}
-	return b
 }
 
 // EscapeControls returns JSON with DEL and the C1 controls as \u escapes, as the encoder
