@@ -51,10 +51,7 @@ func (r *Record) branch(f []string) bool {
 
 // branchString is String for a branch.
 func (r *Record) branchString() string {
-	var s strings.Builder
-	w := tracer.Writer{Put: func(c byte) { s.WriteByte(c) }}
-	w.Branch(&r.Branch.Branch)
-	return strings.TrimPrefix(strings.TrimRight(s.String(), "\r\n"), tracer.Tag)
+	return asWritten(func(w *tracer.Writer) { w.Branch(&r.Branch.Branch) })
 }
 
 // branchesOf makes records of the words of a memory dump, if it is at tracer.BranchMark.

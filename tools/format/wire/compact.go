@@ -41,16 +41,16 @@ func (c *compactTrace) number() uint64 {
 	return (c.lines-1)%84 + 1
 }
 
+// areDigits reports whether there are only digits of Ascii85. 'z' is none of the target's.
+func areDigits(s string) bool {
+	return strings.IndexFunc(s, func(c rune) bool { return c < '!' || c > 'u' }) < 0
+}
+
 // piece reads a line of the compact form behind its tag.
 func piece(s string) (n uint64, b []byte, ok bool) {
 	s = strings.TrimRight(s, " ")
-	if len(s) < 3 {
+	if len(s) < 3 || !areDigits(s) {
 		return 0, nil, false
-	}
-	for i := range len(s) {
-		if s[i] < '!' || s[i] > 'u' { // 'z' too is none of the target's digits
-			return 0, nil, false
-		}
 	}
 	n, s = uint64(s[0]-'!'), s[1:]
 	b = make([]byte, len(s)+4) // Decode wants room for a whole group

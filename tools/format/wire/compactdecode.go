@@ -6,6 +6,7 @@ package wire
 // string.
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -46,21 +47,18 @@ func (r *reader) byte() byte {
 
 // uvarint reads an unsigned LEB128 number of at most 64 bits.
 func (r *reader) uvarint() uint64 {
-	var v uint64
-	for shift := uint(0); ; shift += 7 {
-		c := r.byte()
-		if r.err != nil {
-			return 0
-		}
-		if shift == 63 && c > 1 {
-			r.err = errors.New("it has a number of more than 64 bits")
-			return 0
-		}
-		v |= uint64(c&0x7f) << shift
-		if c < 0x80 {
-			return v
-		}
+	v, n := binary.Uvarint(r.b)
+	switch {
+	case r.err != nil:
+		return 0
+	case n > 0:
+		r.b = r.b[n:]
+	case n == 0:
+		r.b, r.err = nil, errShort
+	default:
+		r.err = errors.New("it has a number of more than 64 bits")
 	}
+	return v
 }
 
 // high reads n bytes as a number, the highest first.
@@ -223,22 +221,21 @@ func (d *decoder) record() error {
 		rec.HasBuild, rec.PartBuild = true, n&0x80 != 0
 		d.seq = rec.Seq
 	case tag == tracer.RecGo:
-		n := r.uvarint()
-		if k := len(d.recs); k == 0 || d.recs[k-1].Op != OpBegin {
+		n, begin := r.uvarint(), d.begun()
+		if begin == nil {
 			return errors.New("it has a goroutine number that is not behind its begin")
 		}
 		if r.err == nil {
-			d.recs[len(d.recs)-1].Goroutine = n
+			begin.Goroutine = n
 		}
 		return r.err
 	case tag == tracer.RecCPU:
-		cpu, of := r.uvarint(), r.uvarint()
-		if k := len(d.recs); k == 0 || d.recs[k-1].Op != OpBegin {
+		cpu, of, begin := r.uvarint(), r.uvarint(), d.begun()
+		if begin == nil {
 			return errors.New("it has a CPU's number that is not behind its begin")
 		}
 		if r.err == nil {
-			b := &d.recs[len(d.recs)-1]
-			b.HasCPU, b.CPU, b.Of = true, cpu, of
+			begin.HasCPU, begin.CPU, begin.Of = true, cpu, of
 		}
 		return r.err
 	case tag == tracer.RecReason:
@@ -285,6 +282,14 @@ func (d *decoder) record() error {
 		return r.err
 	}
 	d.add(rec, -1)
+	return nil
+}
+
+// begun returns the begin record if it is the latest one, or else nil.
+func (d *decoder) begun() *Record {
+	if k := len(d.recs); k > 0 && d.recs[k-1].Op == OpBegin {
+		return &d.recs[k-1]
+	}
 	return nil
 }
 
@@ -370,20 +375,17 @@ func (d *decoder) mem() error {
 	if d.r.err != nil {
 		return d.r.err
 	}
-	records, ok := eventsOf(addr, words)
-	if !ok {
-		records, ok = branchesOf(addr, words)
-	}
-	if ok {
-		for _, r := range records {
-			d.add(r, -1)
+	for _, of := range [...]func(uint64, []uint64) ([]Record, bool){eventsOf, branchesOf} {
+		if records, ok := of(addr, words); ok {
+			for _, r := range records {
+				d.add(r, -1)
+			}
+			return nil
 		}
-		return nil
 	}
-	for len(words) > 0 {
-		k := min(len(words), wordsPerLine)
-		d.add(Record{Op: OpMem, Address: addr, Words: words[:k:k]}, -1)
-		words, addr = words[k:], addr+uint64(k)*8
+	for line := range slices.Chunk(words, wordsPerLine) {
+		d.add(Record{Op: OpMem, Address: addr, Words: line}, -1)
+		addr += uint64(len(line)) * 8
 	}
 	return nil
 }

@@ -30,13 +30,12 @@ func (k *table) learn(d *decoder, intact bool) {
 		k.rows = d.rows
 	default:
 		k.seq = 0
-		for i := range d.rows {
-			if d.sent[i] && i < len(k.rows) {
-				k.rows[i].Name = d.rows[i].Name
-			} else if d.sent[i] {
-				k.rows = append(k.rows, make([]Stack, i+1-len(k.rows))...)
-				k.rows[i].Name = d.rows[i].Name
+		for i, row := range d.rows {
+			if !d.sent[i] {
+				continue
 			}
+			k.rows = append(k.rows, make([]Stack, max(i+1-len(k.rows), 0))...)
+			k.rows[i].Name = row.Name
 		}
 	}
 }

@@ -4,6 +4,7 @@ package wire
 // form.
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -86,14 +87,18 @@ func (r *Record) event(f []string) bool {
 
 // eventString is String for an event.
 func (r *Record) eventString() string {
-	var b strings.Builder
-	w := tracer.Writer{Put: func(c byte) { b.WriteByte(c) }}
 	e := r.Event.Event
 	name := ""
 	if e.Kind == tracer.EventCall || e.Kind == tracer.EventReturn {
 		name = tracer.CallName(e.Number)
 	}
-	w.Event(&e, name)
+	return asWritten(func(w *tracer.Writer) { w.Event(&e, name) })
+}
+
+// asWritten returns a line as the target writes it, without tag and line ending.
+func asWritten(write func(*tracer.Writer)) string {
+	var b strings.Builder
+	write(&tracer.Writer{Put: func(c byte) { b.WriteByte(c) }})
 	return strings.TrimPrefix(strings.TrimRight(b.String(), "\r\n"), tracer.Tag)
 }
 
@@ -115,11 +120,8 @@ func eventsOf(addr uint64, words []uint64) (records []Record, ok bool) {
 
 // What says in words what the event was, without the function at its pc.
 func (e *Event) What() string {
-	call := func() string {
-		if name := tracer.CallName(e.Number); name != "" {
-			return name
-		}
-		return fmt.Sprintf("system call %d", e.Number)
+	call := func(other string) string {
+		return cmp.Or(tracer.CallName(e.Number), fmt.Sprintf("%s %d", other, e.Number))
 	}
 	result := func(v uint64) string {
 		if n := int64(v); n < 0 && n > -4096 {
@@ -131,13 +133,13 @@ func (e *Event) What() string {
 	}
 	switch e.Kind {
 	case tracer.EventCall:
-		s := fmt.Sprintf("%s(%#x)", call(), e.A)
+		s := fmt.Sprintf("%s(%#x)", call("system call"), e.A)
 		if e.B == tracer.Unanswered {
 			return s
 		}
 		return s + result(e.B)
 	case tracer.EventReturn:
-		return call() + " returns" + result(e.A)
+		return call("system call") + " returns" + result(e.A)
 	case tracer.EventFault:
 		s := VectorName(uint64(e.Number & 0xff))
 		if e.Number&0xff == 14 { // a page fault
@@ -153,11 +155,8 @@ func (e *Event) What() string {
 	case tracer.EventWake:
 		return fmt.Sprintf("wakes thread %d", e.Number)
 	case tracer.EventLock:
-		what := tracer.CallName(e.Number)
-		if what == "" {
-			what = fmt.Sprintf("gate %d", e.Number)
-		}
-		return fmt.Sprintf("has waited %d.%03d us for the kernel lock, %s", e.B/1000, e.B%1000, what)
+		return fmt.Sprintf("has waited %d.%03d us for the kernel lock, %s", e.B/1000, e.B%1000,
+			call("gate"))
 	case tracer.EventSend:
 		return fmt.Sprintf("sends interrupt %d to CPU %d", e.Number, e.A)
 	}

@@ -131,7 +131,7 @@ func (p *Parser) Write(b []byte) (int, error) {
 			}
 			p.line = append(p.line, b[0])
 			b = b[1:]
-			switch full, partial := p.tagged(); {
+			switch full, partial := p.tagged(p.line); {
 			case full:
 				p.state = lineTagged
 			case !partial:
@@ -172,14 +172,14 @@ func (p *Parser) plain(b []byte) []byte {
 	return b[i:]
 }
 
-// tagged reports whether the line begins with a tag, or may yet do so.
-func (p *Parser) tagged() (full, partial bool) {
+// tagged reports whether a line begins with a tag, or may yet do so.
+func (p *Parser) tagged(line []byte) (full, partial bool) {
 	for _, tag := range [...]string{tracer.Tag, tracer.CompactTag, tracer.CompactEnd, tracer.RepeatTag,
 		elementTag} {
 		if tag == elementTag && !p.markupNow() {
 			continue
 		}
-		if n := min(len(p.line), len(tag)); string(p.line[:n]) == tag[:n] {
+		if n := min(len(line), len(tag)); string(line[:n]) == tag[:n] {
 			if n == len(tag) {
 				return true, false
 			}
@@ -281,19 +281,23 @@ func (p *Parser) Close() {
 // lastWords reports whether the unfinished line is the intact end of the open
 // trace.
 func (p *Parser) lastWords() bool {
-	body := bytes.TrimRight(p.line[p.prefix:], "\r")
-	if b, ok := bytes.CutPrefix(body, []byte(tracer.Tag)); ok && p.t != nil {
+	switch tag, b := cutTag(bytes.TrimRight(p.line[p.prefix:], "\r")); {
+	case tag == tracer.Tag && p.t != nil:
 		r := ParseLine(string(b))
 		return r.Op == OpDone && !r.Bad && r.Lines == p.lines && r.CRC == p.crc
-	}
-	if b, ok := bytes.CutPrefix(body, []byte(tracer.CompactEnd)); ok && p.c != nil {
+	case tag == tracer.CompactEnd && p.c != nil:
 		return p.endsCompact(string(b))
-	}
-	if b, ok := bytes.CutPrefix(body, []byte(tracer.RepeatTag)); ok {
-		_, ok = p.repeats(string(b))
+	case tag == tracer.RepeatTag:
+		_, ok := p.repeats(string(b))
 		return ok
 	}
 	return false
+}
+
+// cutTag cuts a line behind its tag. That of an element is shorter than the others.
+func cutTag(line []byte) (tag string, rest []byte) {
+	n := min(len(line), len(tracer.Tag))
+	return string(line[:n]), line[n:]
 }
 
 // endLine reads a line that began with a tag.
@@ -304,15 +308,13 @@ func (p *Parser) endLine() {
 	*l = Line{Prefix: body[:p.prefix], Shown: p.shown, Ending: p.line[len(body):], Frame: -1}
 	body = body[p.prefix:]
 	l.Raw, l.Wire = body, sent(body)
-	switch {
-	case bytes.HasPrefix(body, []byte(tracer.CompactTag)):
-		p.compactLine(l, string(body[len(tracer.CompactTag):]), false)
-	case bytes.HasPrefix(body, []byte(tracer.CompactEnd)):
-		p.compactLine(l, string(body[len(tracer.CompactEnd):]), true)
-	case bytes.HasPrefix(body, []byte(tracer.RepeatTag)):
-		p.repeatLine(l, string(body[len(tracer.RepeatTag):]))
-	case bytes.HasPrefix(body, []byte(tracer.Tag)):
-		p.textLine(l, ParseLine(string(body[len(tracer.Tag):l.Wire])))
+	switch tag, rest := cutTag(body); tag {
+	case tracer.CompactTag, tracer.CompactEnd:
+		p.compactLine(l, string(rest), tag == tracer.CompactEnd)
+	case tracer.RepeatTag:
+		p.repeatLine(l, string(rest))
+	case tracer.Tag:
+		p.textLine(l, ParseLine(string(rest[:l.Wire-len(tag)])))
 	default:
 		p.elementLine(l)
 	}

@@ -52,7 +52,7 @@ func (p *Parser) prefixed(b []byte) []byte {
 	n = min(n, maxHold-len(p.line))
 	p.line = append(p.line, b[:n]...)
 	p.rest = b[n:]
-	full, partial := p.tagged()
+	full, partial := p.tagged(p.line)
 	if !full && !partial {
 		p.prefix, full = p.behindPrefix()
 	}
@@ -71,33 +71,16 @@ func (p *Parser) prefixed(b []byte) []byte {
 // behindPrefix returns where in the line a tag begins, behind a prefix.
 func (p *Parser) behindPrefix() (at int, ok bool) {
 	for at := 1; at < len(p.line) && at <= MaxPrefix; at++ {
-		rest := p.line[at:]
-		switch {
-		case rest[0] == tagStart[0]:
-			if !hasTag(rest) {
-				continue
-			}
-		case rest[0] != elementTag[0] || !p.markupNow() || !bytes.HasPrefix(rest, []byte(elementTag)):
+		prefix, rest := p.line[:at], p.line[at:]
+		if rest[0] != tagStart[0] && rest[0] != elementTag[0] {
 			continue
 		}
-		prefix := p.line[:at]
-		if p.shape != "" && Shape(prefix) == p.shape || bytes.HasPrefix(rest, beginning) &&
-			isPrefix(prefix) {
+		if full, _ := p.tagged(rest); full && (p.shape != "" && Shape(prefix) == p.shape ||
+			bytes.HasPrefix(rest, beginning) && isPrefix(prefix)) {
 			return at, true
 		}
 	}
 	return 0, false
-}
-
-// hasTag reports whether the line begins with a tag.
-func hasTag(line []byte) bool {
-	for _, tag := range [...]string{tracer.Tag, tracer.CompactTag, tracer.CompactEnd,
-		tracer.RepeatTag} {
-		if len(line) >= len(tag) && string(line[:len(tag)]) == tag {
-			return true
-		}
-	}
-	return false
 }
 
 // isPrefix reports whether a log collector may have written it.
@@ -106,12 +89,7 @@ func isPrefix(b []byte) bool {
 	if s == "" || strings.IndexByte(" \t|>:];", s[len(s)-1]) < 0 {
 		return false
 	}
-	for _, r := range s {
-		if terminal.IsControl(r) && r != '\t' {
-			return false
-		}
-	}
-	return true
+	return terminal.IsText(s)
 }
 
 // Shape is a prefix without what changes from line to line: each run of digits is

@@ -194,34 +194,21 @@ func (r *Record) begin(f []string) bool {
 		return false
 	}
 	r.Kind, r.Context = f[1], f[2]
+	numbers := map[string]*uint64{"thread": &r.Thread, "goroutine": &r.Goroutine, "cpu": &r.CPU,
+		"of": &r.Of}
 	for _, w := range f[3:] {
-		switch k, v, _ := strings.Cut(w, "="); k {
-		case "thread":
-			if r.Thread, ok = number(v); !ok {
-				return false
-			}
-		case "goroutine":
-			if r.Goroutine, ok = number(v); !ok {
-				return false
-			}
-		case "cpu":
-			if r.CPU, ok = number(v); !ok {
-				return false
-			}
-			r.HasCPU = true
-		case "of":
-			if r.Of, ok = number(v); !ok {
-				return false
-			}
-		case "build":
-			if !name(v) {
-				return false
-			}
-			r.HasBuild = true
-			if v != "-" {
+		k, v, _ := strings.Cut(w, "=")
+		r.HasCPU, r.HasBuild = r.HasCPU || k == "cpu", r.HasBuild || k == "build"
+		if to := numbers[k]; to != nil {
+			*to, ok = number(v)
+		} else if k == "build" {
+			if ok = name(v); v != "-" {
 				v, r.PartBuild = strings.CutSuffix(v, PartMark)
 				r.BuildID = strings.ToLower(v)
 			}
+		}
+		if !ok {
+			return false
 		}
 	}
 	return true

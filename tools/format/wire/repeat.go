@@ -32,9 +32,7 @@ func (p *Parser) repeatLine(l *Line, s string) {
 	p.h.Done(t)
 }
 
-func isRepeat(s string) bool {
-	return len(s) == 3 && strings.IndexFunc(s, func(c rune) bool { return c < '!' || c > 'u' }) < 0
-}
+func isRepeat(s string) bool { return len(s) == 3 && areDigits(s) }
 
 // repeats returns the number of the trace for which the line stands, if it is one after
 // the trace that is known.
@@ -55,11 +53,9 @@ func (t *Trace) again(seq uint64) *Trace {
 	r := *t
 	r.Seq, r.Repeat, r.RepeatOf = seq, true, t.Seq
 	r.Frames = slices.Clone(t.Frames)
-	r.Registers, r.Stacks, r.Words, r.Missing = nil, nil, nil, ""
+	r.Registers, r.Stacks, r.Words, r.Missing = make(map[string]uint64), nil, nil, ""
 	for _, name := range []string{"rip", "rsp", "rbp"} {
-		if v, ok := t.Registers[name]; ok && len(t.Frames) > 0 && r.Registers == nil {
-			r.Registers = map[string]uint64{name: v}
-		} else if ok && len(t.Frames) > 0 {
+		if v, ok := t.Registers[name]; ok && len(t.Frames) > 0 {
 			r.Registers[name] = v
 		}
 	}
