@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -56,41 +58,18 @@ func Choose(sym *symbol.File, patterns []string) (*Plan, error) {
 		lo = uintptr(at[0].Start)
 	}
 	p := &Plan{buildID: sym.BuildID(), textLo: uint64(lo)}
-	inlined := inlinedIn(&tab)
-	p.Inlined = make(map[string]int)
+	c := newChoice(patterns)
 	grows := growers(sym)
-	used := make([]int, len(patterns))
-	matches := func(name string) bool {
-		any := false
-		for i, pat := range patterns {
-			if match(pat, name) {
-				used[i]++
-				any = true
-			}
-		}
-		return any
-	}
-	for fn := range sym.Functions() {
-		if !matches(fn.Name) {
-			continue
-		}
-		f := Function{Name: fn.Name, Start: fn.Start, End: fn.End}
+	for f := range c.functions(sym) {
 		if f.Places, f.Refused = examine(sym, &tab, f, grows); f.Refused != "" {
 			p.Refused = append(p.Refused, f)
 		} else {
 			p.Functions = append(p.Functions, f)
 		}
 	}
-	for name, n := range inlined {
-		if matches(name) {
-			p.Inlined[name] = n
-		}
-	}
-	for i, n := range used {
-		if n == 0 {
-			return nil, fmt.Errorf(
-				"no function matches %q; names are as in traces: main.parse, net/http.(*Server).Serve, and * stands for anything", patterns[i])
-		}
+	p.Inlined = c.inlined(&tab)
+	if err := c.unused(); err != nil {
+		return nil, err
 	}
 	if len(p.Functions) == 0 {
 		return p, p.nothing()
@@ -104,6 +83,54 @@ func Choose(sym *symbol.File, patterns []string) (*Plan, error) {
 			len(p.Functions), places, MaxFunctions, MaxPlaces)
 	}
 	return p, nil
+}
+
+// A choice is what patterns choose.
+type choice struct {
+	patterns []string
+	used     []bool // those that have chosen something
+}
+
+func newChoice(patterns []string) *choice {
+	return &choice{patterns, make([]bool, len(patterns))}
+}
+
+// matches reports whether a name matches one of the patterns.
+func (c *choice) matches(name string) (any bool) {
+	for i, pattern := range c.patterns {
+		if match(pattern, name) {
+			c.used[i], any = true, true
+		}
+	}
+	return any
+}
+
+// functions are those of a program whose names match.
+func (c *choice) functions(sym *symbol.File) iter.Seq[Function] {
+	return func(yield func(Function) bool) {
+		for fn := range sym.Functions() {
+			if c.matches(fn.Name) && !yield(Function{Name: fn.Name, Start: fn.Start, End: fn.End}) {
+				return
+			}
+		}
+	}
+}
+
+// inlined counts, for each function whose name matches, the places at which it is inlined.
+func (c *choice) inlined(tab *tracer.PCTable) map[string]int {
+	n := make(map[string]int)
+	eachInlined(tab, func(name string, _ uint64) bool { n[name]++; return true })
+	maps.DeleteFunc(n, func(name string, _ int) bool { return !c.matches(name) })
+	return n
+}
+
+// unused returns the error of the first pattern that has chosen nothing.
+func (c *choice) unused() error {
+	if i := slices.Index(c.used, false); i >= 0 {
+		return fmt.Errorf(
+			"no function matches %q; names are as in traces: main.parse, net/http.(*Server).Serve, and * stands for anything", c.patterns[i])
+	}
+	return nil
 }
 
 // growers are the functions that make a stack larger and begin a call again.
@@ -184,10 +211,9 @@ const InKernel = "it runs in kernel context"
 func refuse(name string, flags byte) string {
 	if rest, ok := strings.CutPrefix(name, "github.com/zeroframe/zeroframe/"); ok &&
 		!strings.HasPrefix(rest, "kernel/crashlab") {
-		for _, part := range kernelParts {
-			if strings.HasPrefix(rest, part) {
-				return InKernel
-			}
+		begins := func(part string) bool { return strings.HasPrefix(rest, part) }
+		if slices.ContainsFunc(kernelParts, begins) {
+			return InKernel
 		}
 	}
 	switch {
@@ -222,13 +248,6 @@ func match(pattern, name string) bool {
 		}
 	}
 	return false
-}
-
-// inlinedIn counts, for each function, the places at which it is inlined.
-func inlinedIn(tab *tracer.PCTable) map[string]int {
-	n := make(map[string]int)
-	eachInlined(tab, func(name string, _ uint64) bool { n[name]++; return true })
-	return n
 }
 
 // InlinedAt returns the first instruction of a call of a function that is inlined somewhere.

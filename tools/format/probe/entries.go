@@ -1,8 +1,6 @@
 package probe
 
 import (
-	"fmt"
-
 	"github.com/zeroframe/zeroframe/tools/symbol"
 	"github.com/zeroframe/zeroframe/tools/symbol/code"
 )
@@ -25,34 +23,15 @@ type Entered struct {
 func Entries(sym *symbol.File,
 	patterns []string) (found []Entered, inlined map[string]int, err error) {
 	grows := growers(sym)
-	used := make([]bool, len(patterns))
-	matches := func(name string) bool {
-		any := false
-		for i, pat := range patterns {
-			if match(pat, name) {
-				used[i], any = true, true
-			}
-		}
-		return any
+	c := newChoice(patterns)
+	for f := range c.functions(sym) {
+		found = append(found, entered(sym, f, grows))
 	}
-	for fn := range sym.Functions() {
-		if matches(fn.Name) {
-			found = append(found, entered(sym, Function{Name: fn.Name, Start: fn.Start, End: fn.End}, grows))
-		}
-	}
-	inlined = map[string]int{}
 	if tab, ok := sym.PCTable(); ok {
-		for name, n := range inlinedIn(&tab) {
-			if matches(name) {
-				inlined[name] = n
-			}
-		}
+		inlined = c.inlined(&tab)
 	}
-	for i := range used {
-		if !used[i] {
-			return nil, nil,
-				fmt.Errorf("no function matches %q; names are as in traces: main.parse, net/http.(*Server).Serve, and * stands for anything", patterns[i])
-		}
+	if err := c.unused(); err != nil {
+		return nil, nil, err
 	}
 	if len(found) == 0 {
 		return nil, nil, (&Plan{Inlined: inlined}).nothing()
