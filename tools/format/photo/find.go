@@ -17,6 +17,9 @@ func (p point) dot(q point) float64            { return p.x*q.x + p.y*q.y }
 func (p point) length() float64                { return math.Hypot(p.x, p.y) }
 func (p point) along(d point, n float64) point { return point{p.x + d.x*n, p.y + d.y*n} }
 
+// pixel returns the pixel that is nearest.
+func (p point) pixel() (x, y int) { return int(math.Floor(p.x + 0.5)), int(math.Floor(p.y + 0.5)) }
+
 // finder is what may be such a square.
 type finder struct {
 	at   point

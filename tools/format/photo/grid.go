@@ -152,7 +152,7 @@ func (g *gray) relief(module float64) *relief {
 
 // at returns how dark it is at a point; beyond the picture it is 0.
 func (r *relief) at(p point) float64 {
-	x, y := int(math.Floor(p.x+0.5)), int(math.Floor(p.y+0.5))
+	x, y := p.pixel()
 	if x < 0 || y < 0 || x >= r.w || y >= r.h {
 		return 0
 	}
@@ -233,8 +233,7 @@ func (g *gray) modules(at grid) [][]bool {
 			sum, points := 0, 0
 			for _, dv := range []float64{0.3, 0.5, 0.7} {
 				for _, du := range []float64{0.3, 0.5, 0.7} {
-					p := at.at(float64(u)+du, float64(v)+dv)
-					x, y := int(math.Floor(p.x+0.5)), int(math.Floor(p.y+0.5))
+					x, y := at.at(float64(u)+du, float64(v)+dv).pixel()
 					if x >= 0 && y >= 0 && x < g.w && y < g.h {
 						sum += int(g.at(x, y))
 						points++

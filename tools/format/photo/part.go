@@ -1,6 +1,7 @@
 package photo
 
 import (
+	"encoding/binary"
 	"errors"
 	"strconv"
 
@@ -19,41 +20,28 @@ type Part struct {
 var ErrOther = errors.New("the code in it is no trace of Zeroframe")
 
 // restBytes is how many bytes so many digits behind the last group are.
-var restBytes = map[int]int{0: 0, 3: 1, 5: 2, 8: 3, 10: 4, 13: 5, 15: 6}
+var restBytes = map[int]int{3: 1, 5: 2, 8: 3, 10: 4, 13: 5, 15: 6}
 
 // ParsePart reads the text of a code. The error is ErrOther.
 func ParsePart(text string) (p Part, err error) {
 	const groupDigits, groupBytes = 17, 7
 	var b []byte
 	for len(text) > 0 {
-		digits, n := groupDigits, groupBytes
-		if len(text) < digits {
-			var ok bool
-			if digits = len(text); digits > 0 {
-				if n, ok = restBytes[digits]; !ok {
-					return p, ErrOther
-				}
-			}
-		}
-		for _, c := range text[:digits] {
-			if c < '0' || c > '9' {
-				return p, ErrOther
-			}
+		digits, n := min(len(text), groupDigits), groupBytes
+		if digits < groupDigits {
+			n = restBytes[digits]
 		}
 		v, err := strconv.ParseUint(text[:digits], 10, 64)
-		if err != nil || v>>(8*uint(n)) != 0 {
+		if err != nil || n == 0 || v>>(8*uint(n)) != 0 {
 			return p, ErrOther
 		}
-		for n--; n >= 0; n-- {
-			b = append(b, byte(v>>(8*uint(n))))
-		}
+		b = append(b, binary.BigEndian.AppendUint64(nil, v)[8-n:]...)
 		text = text[digits:]
 	}
 	if len(b) <= qr.HeadBytes || b[0] != qr.Magic || b[2] >= b[1] {
 		return p, ErrOther
 	}
 	p.Parts, p.N = int(b[1]), int(b[2])
-	p.CRC = uint32(b[3])<<24 | uint32(b[4])<<16 | uint32(b[5])<<8 | uint32(b[6])
-	p.Data = b[qr.HeadBytes:]
+	p.CRC, p.Data = binary.BigEndian.Uint32(b[3:]), b[qr.HeadBytes:]
 	return p, nil
 }

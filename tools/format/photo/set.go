@@ -2,6 +2,7 @@ package photo
 
 import (
 	"bytes"
+	"encoding/ascii85"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -112,14 +113,9 @@ func compactLines(out *bytes.Buffer, b []byte, crc uint32, whole bool) {
 			digit = (n-1)%84 + 1
 		}
 		out.WriteByte('!' + byte(digit))
-		for group := range slices.Chunk(piece, 4) {
-			var four [4]byte
-			copy(four[:], group)
-			v := binary.BigEndian.Uint32(four[:])
-			for i, div := 0, uint32(85*85*85*85); i <= len(group); i, div = i+1, div/85 {
-				out.WriteByte('!' + byte(v/div%85))
-			}
-		}
+		digits := make([]byte, ascii85.MaxEncodedLen(len(piece)))
+		digits = digits[:ascii85.Encode(digits, piece)]
+		out.Write(bytes.ReplaceAll(digits, []byte("z"), []byte("!!!!!"))) // as the target has it
 		out.WriteString("\r\n")
 	}
 }
