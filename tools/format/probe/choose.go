@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"iter"
+
 	"maps"
 	"slices"
 	"strings"
@@ -58,9 +58,13 @@ func Choose(sym *symbol.File, patterns []string) (*Plan, error) {
 		lo = uintptr(at[0].Start)
 	}
 	p := &Plan{buildID: sym.BuildID(), textLo: uint64(lo)}
-	c := newChoice(patterns)
+	c := choice{patterns, make([]bool, len(patterns))}
 	grows := growers(sym)
-	for f := range c.functions(sym) {
+	for fn := range sym.Functions() {
+		if !c.matches(fn.Name) {
+			continue
+		}
+		f := Function{Name: fn.Name, Start: fn.Start, End: fn.End}
 		if f.Places, f.Refused = examine(sym, &tab, f, grows); f.Refused != "" {
 			p.Refused = append(p.Refused, f)
 		} else {
@@ -91,10 +95,6 @@ type choice struct {
 	used     []bool // those that have chosen something
 }
 
-func newChoice(patterns []string) *choice {
-	return &choice{patterns, make([]bool, len(patterns))}
-}
-
 // matches reports whether a name matches one of the patterns.
 func (c *choice) matches(name string) (any bool) {
 	for i, pattern := range c.patterns {
@@ -103,17 +103,6 @@ func (c *choice) matches(name string) (any bool) {
 		}
 	}
 	return any
-}
-
-// functions are those of a program whose names match.
-func (c *choice) functions(sym *symbol.File) iter.Seq[Function] {
-	return func(yield func(Function) bool) {
-		for fn := range sym.Functions() {
-			if c.matches(fn.Name) && !yield(Function{Name: fn.Name, Start: fn.Start, End: fn.End}) {
-				return
-			}
-		}
-	}
 }
 
 // inlined counts, for each function whose name matches, the places at which it is inlined.

@@ -23,9 +23,11 @@ type Entered struct {
 func Entries(sym *symbol.File,
 	patterns []string) (found []Entered, inlined map[string]int, err error) {
 	grows := growers(sym)
-	c := newChoice(patterns)
-	for f := range c.functions(sym) {
-		found = append(found, entered(sym, f, grows))
+	c := choice{patterns, make([]bool, len(patterns))}
+	for fn := range sym.Functions() {
+		if c.matches(fn.Name) {
+			found = append(found, entered(sym, Function{Name: fn.Name, Start: fn.Start, End: fn.End}, grows))
+		}
 	}
 	if tab, ok := sym.PCTable(); ok {
 		inlined = c.inlined(&tab)
