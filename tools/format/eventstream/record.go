@@ -3,8 +3,10 @@ package eventstream
 // Putting records together again from their pieces, whatever wire they came by.
 
 import (
+	"cmp"
 	"fmt"
 	"hash/crc32"
+	"slices"
 	"time"
 )
 
@@ -159,15 +161,12 @@ func (a *assembler) finish(u *unfinished, p *piece) {
 
 func (a *assembler) remove(i int) {
 	a.bytes -= len(a.open[i].data)
-	a.open = append(a.open[:i], a.open[i+1:]...)
+	a.open = slices.Delete(a.open, i, i+1)
 }
 
 // bound gives up the oldest records when there are too many.
 func (a *assembler) bound() {
-	limit := a.opt.MaxBytes
-	if limit == 0 {
-		limit = DefaultMaxBytes
-	}
+	limit := cmp.Or(a.opt.MaxBytes, DefaultMaxBytes)
 	for len(a.open) > 0 && (a.bytes > limit || len(a.open) > maxOpen) {
 		u := a.open[0]
 		a.remove(0)

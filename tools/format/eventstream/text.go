@@ -4,6 +4,7 @@ package eventstream
 
 import (
 	"bytes"
+	"encoding/binary"
 	"hash/crc32"
 	"io"
 	"strconv"
@@ -90,11 +91,11 @@ func (t *Text) plain(p []byte) int {
 		return 0
 	}
 	for i, c := range p {
-		if c == rs || c == '\n' && i+1 < len(p) && p[i+1] == tag[0] {
-			if c == '\n' {
-				i++
-			}
+		switch {
+		case c == rs:
 			return i
+		case c == '\n' && i+1 < len(p) && p[i+1] == tag[0]:
+			return i + 1
 		}
 	}
 	return len(p)
@@ -212,15 +213,15 @@ func parseLine(b []byte) (p piece, ok bool) {
 		return p, false
 	}
 	crc, ok := decode(b[at+1:])
-	if !ok || len(crc) != 4 || number(crc) != crc32.ChecksumIEEE(b[:at]) {
+	if !ok || len(crc) != 4 || binary.BigEndian.Uint32(crc) != crc32.ChecksumIEEE(b[:at]) {
 		return p, false
 	}
-	p.last = b[len(tag)] == '.'
+	want := 4
+	if p.last = b[len(tag)] == '.'; p.last {
+		want += 2
+	}
 	f := bytes.Split(b[len(tag)+1:at], []byte(" "))
-	if want := 4; p.last && len(f) != want+2 || !p.last && len(f) != want {
-		return p, false
-	}
-	if len(f[0]) > stream.MaxKind {
+	if len(f) != want || len(f[0]) > stream.MaxKind {
 		return p, false
 	}
 	p.kind = string(f[0])
@@ -242,13 +243,9 @@ func parseLine(b []byte) (p piece, ok bool) {
 		if err != nil || !ok || len(sum) != 4 {
 			return p, false
 		}
-		p.sum = number(sum)
+		p.sum = binary.BigEndian.Uint32(sum)
 	}
 	return p, true
-}
-
-func number(b []byte) uint32 {
-	return uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
 }
 
 // decode reads Ascii85 as traces have it, which knows no "z" and no "y".
@@ -273,8 +270,8 @@ func decode(s []byte) (b []byte, ok bool) {
 		if v>>32 != 0 {
 			return nil, false
 		}
-		group := [4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)}
-		b = append(b, group[:n-1]...)
+		b = binary.BigEndian.AppendUint32(b, uint32(v))
+		b = b[:len(b)-5+n]
 		s = s[n:]
 	}
 	return b, true

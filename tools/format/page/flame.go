@@ -6,15 +6,12 @@ package page
 
 import (
 	"bytes"
-	"cmp"
-	"hash/fnv"
 	"strconv"
 	"strings"
 
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/zeroframe/zeroframe/tools/format/profile"
-	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
 
 // flameView is a profile.
@@ -118,15 +115,12 @@ func decimal(f float64) string { return strconv.FormatFloat(f, 'f', 3, 64) + "%"
 // class is a colour: of the program, of the runtime, of what is no function; packages
 // differ in their shades.
 func class(function string) string {
-	pkg := cmp.Or(lookup.Package(function), function)
-	h := fnv.New32a()
-	h.Write([]byte(pkg))
-	shade := strconv.Itoa(int(h.Sum32()>>8) % 4)
+	runtime, shade := profile.Shade(function)
 	switch {
 	case strings.HasPrefix(function, "["), function == "all":
 		return "n"
-	case lookup.OfRuntime(pkg):
-		return "r" + shade
+	case runtime:
+		return "r" + strconv.Itoa(shade%4)
 	}
-	return "p" + shade
+	return "p" + strconv.Itoa(shade%4)
 }

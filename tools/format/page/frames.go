@@ -158,6 +158,14 @@ func (r *Report) library(c *lookup.Call) bool {
 // A budget is what is left of a page's limits.
 type budget struct{ frames, source, before, stacks, words, events int }
 
+// fit returns what there is, if so many are left, of which it takes them.
+func fit[T any](all []T, left *int) []T {
+	if *left -= len(all); *left < 0 {
+		return nil
+	}
+	return all
+}
+
 // trim bounds what there is of a trace by what is left for it, and finds its source.
 func (r *Report) trim(v *traceView, left *budget) {
 	if room := max(left.frames, fewFrames); len(v.Frames) > room {
@@ -172,20 +180,11 @@ func (r *Report) trim(v *traceView, left *budget) {
 	if left.before < 0 {
 		v.Before = nil
 	}
-	if left.stacks -= len(v.Stacks); left.stacks < 0 {
-		v.Stacks = nil
+	v.Stacks, v.Words = fit(v.Stacks, &left.stacks), fit(v.Words, &left.words)
+	if v.Events != nil && fit(v.Events.Events, &left.events) == nil {
+		v.Events = nil
 	}
-	if left.words -= len(v.Words); left.words < 0 {
-		v.Words = nil
-	}
-	if v.Events != nil {
-		if left.events -= len(v.Events.Events); left.events < 0 {
-			v.Events = nil
-		}
-	}
-	if left.events -= len(v.Branches); left.events < 0 {
-		v.Branches = nil
-	}
+	v.Branches = fit(v.Branches, &left.events)
 	if r.opt.Context < 0 {
 		return
 	}

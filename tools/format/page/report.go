@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html/template"
 	"io"
@@ -84,16 +85,10 @@ type Report struct {
 
 // New returns a Report without a log.
 func New(opt Options) (*Report, error) {
+	opt.Log = cmp.Or(opt.Log, io.Discard)
+	opt.Images = cmp.Or(opt.Images, &lookup.Images{})
+	opt.Sources = cmp.Or(opt.Sources, source.New(opt.Dir, nil))
 	r := &Report{opt: opt}
-	if opt.Log == nil {
-		r.opt.Log = io.Discard
-	}
-	if opt.Images == nil {
-		r.opt.Images = &lookup.Images{}
-	}
-	if opt.Sources == nil {
-		r.opt.Sources = source.New(opt.Dir, nil)
-	}
 	var err error
 	r.filter, err = trace.NewFilter(nil, trace.Options{
 		Images: func() *lookup.Images { return r.opt.Images },
@@ -154,10 +149,7 @@ func (r *Report) Cut() error {
 func (r *Report) Close() error {
 	err := r.stream.Close()
 	r.log.end()
-	if cerr := r.filter.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	return cmp.Or(err, r.filter.Close())
 }
 
 // Traces returns how many traces the log had, when it has ended.
@@ -249,12 +241,7 @@ const maxNotes = 20
 func (n *notes) Write(p []byte) (int, error) {
 	for line := range bytes.Lines(p) {
 		s := visible(strings.TrimPrefix(strings.TrimSpace(string(line)), "zf: "), maxReason)
-		for _, had := range n.all {
-			if had == s {
-				s = ""
-			}
-		}
-		if s != "" && len(n.all) < maxNotes {
+		if s != "" && len(n.all) < maxNotes && !slices.Contains(n.all, s) {
 			n.all = append(n.all, s)
 		}
 	}

@@ -134,20 +134,25 @@ func fit(name string, width float64) string {
 	return name
 }
 
-// color is warm for the program, cool for the runtime, grey for what is no function, and
-// the same for the same package.
+// color is warm for the program, cool for the runtime, grey for what is no function.
 func color(name string) string {
-	h := fnv.New32a()
-	pkg := cmp.Or(lookup.Package(name), name)
-	io.WriteString(h, pkg)
-	v := int(h.Sum32() >> 8)
+	runtime, v := Shade(name)
 	switch {
 	case strings.HasPrefix(name, "["):
 		return "#c8c8c8"
-	case lookup.OfRuntime(pkg):
+	case runtime:
 		return fmt.Sprintf("hsl(%d,55%%,%d%%)", 170+v%50, 72+v/64%8)
 	}
 	return fmt.Sprintf("hsl(%d,80%%,%d%%)", 10+v%45, 62+v/64%10)
+}
+
+// Shade reports whether a function is one of the runtime, and returns a number that is the same for
+// all of a package.
+func Shade(function string) (runtime bool, shade int) {
+	h := fnv.New32a()
+	pkg := cmp.Or(lookup.Package(function), function)
+	io.WriteString(h, pkg)
+	return lookup.OfRuntime(pkg), int(h.Sum32() >> 8)
 }
 
 // escape makes a text of XML. What may not stand there at all is replaced.
