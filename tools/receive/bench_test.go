@@ -45,14 +45,14 @@ func BenchmarkResolve(b *testing.B) {
 	if err := f.Add(im.Path); err != nil {
 		b.Fatal(err)
 	}
-	r := NewReporter(b.Context(), ReportOptions{Out: io.Discard, Traces: true, Finder: f})
+	r := NewReporter(b.Context(), ReportOptions{Out: io.Discard, Finder: f})
 	target := im.Target(tracer.Text)
 	s := newResolver(r)
 	for i := 0; b.Loop(); i++ {
 		b.StopTimer()
 		trace := target.Trace(tracer.KindFault, fmt.Sprint("write to ", i), fleet.Deep(24))
 		b.StartTimer()
-		res := s.resolve(&Arrival{Machine: "m", Addr: alice, Time: t0, Boot: 1, Seq: uint32(i), Build: im.Build, Bytes: trace})
+		res := s.resolve(&Arrival{Machine: "m", Addr: alice, Time: t0, Boot: 1, Seq: uint32(i), Bytes: trace})
 		if len(res.crashes) != 1 {
 			b.Fatal(len(res.crashes))
 		}
@@ -72,7 +72,7 @@ func BenchmarkPipeline(b *testing.B) {
 		traces = append(traces, fleet.Datagrams(im.Build, uint64(i), 1, target.Trace(tracer.KindFault, "nil pointer dereference", fleet.Deep(24))))
 	}
 	b.ResetTimer()
-	r := NewReporter(b.Context(), ReportOptions{Out: io.Discard, Traces: true, Finder: f})
+	r := NewReporter(b.Context(), ReportOptions{Out: io.Discard, Finder: f})
 	in := NewIntake(Options{}, r)
 	for i := range b.N {
 		from := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 6665)

@@ -191,7 +191,7 @@ func (c *config) reportOptions(stdout io.Writer) ReportOptions {
 	return ReportOptions{
 		Out: stdout, Terminal: shown || c.color == "always",
 		Color: c.color == "always" || c.color == "auto" && shown && os.Getenv("NO_COLOR") == "",
-		JSON:  c.json, Traces: true,
+		JSON:  c.json,
 		Lines: c.lines == "always" || c.lines == "auto" && !c.json && !c.quiet,
 	}
 }

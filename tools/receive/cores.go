@@ -151,10 +151,8 @@ func (c *cores) announced(now time.Time, from netip.AddrPort, machine string, h 
 func (c *cores) admit(now time.Time, from netip.AddrPort, machine string, h *format.Header,
 	a *format.Announce) *coming {
 	why := ""
-	var s *Session
 	switch err := CheckAnnounce(a); {
 	case c.folder == "":
-		why = "-"
 	case err != nil:
 		why = err.Error()
 	case c.used >= c.quota:
@@ -162,18 +160,16 @@ func (c *cores) admit(now time.Time, from netip.AddrPort, machine string, h *for
 	case !c.room(from.Addr()):
 		why = "too many others come at this time"
 	default:
-		s, why = c.session(a)
-	}
-	if why == "" {
-		return &coming{
-			announce: *a, id: h.Dump, seal: s, machine: machine, heard: now, from: from,
-			answers: format.Answer{Next: 1},
-			page:    Left(FileName(c.folder, machine, h.Dump), h.Dump, a),
+		var s *Session
+		if s, why = c.session(a); why == "" {
+			return &coming{
+				announce: *a, id: h.Dump, seal: s, machine: machine, heard: now, from: from,
+				answers: format.Answer{Next: 1},
+				page:    Left(FileName(c.folder, machine, h.Dump), h.Dump, a),
+			}
 		}
 	}
-	if why == "-" {
-		why = ""
-	} else {
+	if why != "" {
 		why = fmt.Sprintf("%s has a dump of its memory, which is not taken: %s", machine, why)
 		c.refuse(now, why)
 	}

@@ -1,6 +1,7 @@
 package receive
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -268,10 +269,7 @@ func (d *Assembly) lostWords() string {
 // Finish makes the file whole, of what has come, and gives it its name. With again, the dump may go
 // on.
 func (d *Assembly) Finish(again bool) error {
-	err := d.finish()
-	if cerr := d.file.Close(); err == nil {
-		err = cerr
-	}
+	err := cmp.Or(d.finish(), d.file.Close())
 	if err == nil && exists(d.path) {
 		err = fmt.Errorf("%s: %w", d.path, fs.ErrExist)
 	}

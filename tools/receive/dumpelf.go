@@ -2,6 +2,7 @@ package receive
 
 import (
 	"bytes"
+	"cmp"
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
@@ -126,14 +127,14 @@ func (d *Assembly) loads() (all []elf.Prog64) {
 // notes returns the notes.
 func (d *Assembly) notes() []byte {
 	var b bytes.Buffer
-	numbers := slices.Sorted(maps.Keys(d.CPUs))
-	for _, n := range numbers {
-		c := d.CPUs[n]
-		putNote(&b, "CORE", uint32(elf.NT_PRSTATUS), prstatus(&c))
+	cpus := slices.SortedFunc(maps.Values(d.CPUs), func(a, b dump.CPU) int {
+		return cmp.Compare(a.Number, b.Number)
+	})
+	for i := range cpus {
+		putNote(&b, "CORE", uint32(elf.NT_PRSTATUS), prstatus(&cpus[i]))
 	}
-	for _, n := range numbers {
-		c := d.CPUs[n]
-		putNote(&b, "QEMU", 0, d.qemuState(&c))
+	for i := range cpus {
+		putNote(&b, "QEMU", 0, d.qemuState(&cpus[i]))
 	}
 	text := fmt.Sprintf("build=%s\npages=%d\nmissing=%d\ndead=%d\nroot=%#x\nsummary=%s\n",
 		d.BuildID(), d.Pages, d.Missing(), d.Announce.Dead, d.Announce.Root, d.Summary())
@@ -146,25 +147,17 @@ func (d *Assembly) notes() []byte {
 	for _, r := range d.RAM {
 		text += fmt.Sprintf("ram=%#x-%#x\n", r[0], r[1])
 	}
-	for _, n := range numbers {
-		c := d.CPUs[n]
-		text += fmt.Sprintf("cpu%d=%s\n", n, cpuState(c.State))
+	for i := range cpus {
+		text += fmt.Sprintf("cpu%d=%s\n", cpus[i].Number,
+			cmp.Or(cpuStates[cpus[i].State], "did not answer"))
 	}
 	putNote(&b, NoteName, NoteText, []byte(text))
 	return b.Bytes()
 }
 
-func cpuState(s uint32) string {
-	switch s {
-	case dump.CPUDied:
-		return "died"
-	case dump.CPUDiedToo:
-		return "died, too"
-	case dump.CPUStopped:
-		return "stopped"
-	}
-	return "did not answer"
-}
+// cpuStates say what became of a CPU that has answered.
+var cpuStates = map[uint32]string{dump.CPUDied: "died", dump.CPUDiedToo: "died, too",
+	dump.CPUStopped: "stopped"}
 
 func putNote(b *bytes.Buffer, name string, kind uint32, desc []byte) {
 	binary.Write(b, le, [3]uint32{uint32(len(name) + 1), uint32(len(desc)), kind})

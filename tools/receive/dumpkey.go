@@ -1,6 +1,7 @@
 package receive
 
 import (
+	"cmp"
 	"crypto/cipher"
 	"crypto/ecdh"
 	"crypto/rand"
@@ -30,10 +31,7 @@ func NewKey(path string) (public string, err error) {
 		return "", err
 	}
 	_, err = fmt.Fprintf(f, "%x\n", k.Bytes())
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
+	if err = cmp.Or(err, f.Close()); err != nil {
 		os.Remove(path)
 	}
 	return hex.EncodeToString(k.PublicKey().Bytes()), err

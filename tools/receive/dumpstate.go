@@ -38,6 +38,9 @@ func (d *Assembly) readState() (k known, ok bool) {
 		CheckAnnounce(&k.Announce) != nil {
 		return k, false
 	}
+	if k.Chunks == nil {
+		k.Chunks = map[uint64][]byte{}
+	}
 	for n, c := range k.Chunks {
 		if n > MaxMemory/dump.PageSize/chunkPages || len(c) != chunkPages/2 {
 			return k, false
@@ -55,16 +58,17 @@ func (d *Assembly) resume(id uint64, a *dump.Announce) bool {
 	if _, err := os.Stat(d.part()); err != nil && os.Rename(d.path, d.part()) != nil {
 		return false
 	}
-	f, err := os.OpenFile(d.part(), os.O_RDWR, 0)
-	if err != nil {
-		return false
-	}
-	if k.Chunks == nil {
-		k.Chunks = map[uint64][]byte{}
-	}
 	k.End = nil
-	d.known, d.file, d.resumed = k, f, true
-	return true
+	return d.reopen(k) == nil
+}
+
+// reopen opens the file of a dump of which that is known.
+func (d *Assembly) reopen(k known) error {
+	f, err := os.OpenFile(d.part(), os.O_RDWR, 0)
+	if err == nil {
+		d.known, d.file, d.resumed = k, f, true
+	}
+	return err
 }
 
 // Abandoned makes files of the dumps in a folder that a receiver has begun, of which nothing has
@@ -82,9 +86,8 @@ func Abandoned(folder string, since time.Time, done func(d *Assembly, err error)
 			os.Remove(state)
 			continue
 		}
-		f, err := os.OpenFile(d.part(), os.O_RDWR, 0)
+		err := d.reopen(k)
 		if err == nil {
-			d.known, d.file, d.resumed = k, f, true
 			err = d.Finish(false)
 		}
 		done(d, err)

@@ -81,7 +81,7 @@ func FuzzArrival(f *testing.F) {
 			return // as long as a trace gets
 		}
 		var out bytes.Buffer
-		r := NewReporter(context.Background(), ReportOptions{Out: &out, Terminal: true, Traces: true, Lines: true, JSON: asJSON})
+		r := NewReporter(context.Background(), ReportOptions{Out: &out, Terminal: true, Lines: true, JSON: asJSON})
 		r.Trace(&Arrival{Machine: "m", Addr: alice, Time: t0, Boot: 1, Seq: 1, Bytes: b, Oops: oops})
 		r.Line(&Line{Machine: "m", Addr: alice, Time: t0, Text: b})
 		if err := r.Close(); err != nil {

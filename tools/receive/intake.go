@@ -4,6 +4,7 @@ package receive
 
 import (
 	"bytes"
+
 	"container/list"
 	"crypto/ecdh"
 	"fmt"
@@ -65,11 +66,11 @@ type Arrival struct {
 	Time    time.Time      // of the last datagram that it took
 	Boot    uint64         // which boot of the machine
 	Seq     uint32         // which trace of it
-	Build   string         // build ID in hexadecimal, or ""
-	Bytes   []byte         // as on a serial line
-	Cut     bool           // the sender had no room for all of it
-	Missing int            // datagrams that are missing at least
-	Oops    bool           // Bytes are the lines of a Linux oops; there is no Seq
+
+	Bytes   []byte // as on a serial line
+	Cut     bool   // the sender had no room for all of it
+	Missing int    // datagrams that are missing at least
+	Oops    bool   // Bytes are the lines of a Linux oops; there is no Seq
 }
 
 // A Line is a log line.
@@ -180,10 +181,10 @@ func (in *Intake) Datagram(now time.Time, from netip.AddrPort, b []byte) {
 		return
 	}
 	if dump.Is(b) {
-		in.cores.take(now, from, in.machineOf(from, now).name, b)
+		in.cores.take(now, from, in.machineOf(from).name, b)
 		return
 	}
-	in.log(in.machineOf(from, now), b, now)
+	in.log(in.machineOf(from), b, now)
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -196,7 +197,6 @@ func (in *Intake) traced(now time.Time, from netip.AddrPort, b []byte) bool {
 		return false
 	}
 	if m := in.machines[from]; m != nil && m.isDone(keyOf(&p)) {
-		m.heard = now
 		in.stats.Repeated++
 		return true
 	}
@@ -206,7 +206,7 @@ func (in *Intake) traced(now time.Time, from netip.AddrPort, b []byte) bool {
 	case !p.Possible():
 		in.stats.Impossible++
 	default:
-		in.part(in.machineOf(from, now), &p, now)
+		in.part(in.machineOf(from), &p, now)
 	}
 	return true
 }

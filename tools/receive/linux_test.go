@@ -24,7 +24,7 @@ func oopsObject(t testing.TB, text string) (object struct {
 }) {
 	t.Helper()
 	var out bytes.Buffer
-	r := NewReporter(context.Background(), ReportOptions{Out: &out, Traces: true, JSON: true})
+	r := NewReporter(context.Background(), ReportOptions{Out: &out, JSON: true})
 	r.Trace(&Arrival{Machine: "m", Addr: alice, Time: t0, Bytes: []byte(text), Oops: true})
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestOopsAlone(t *testing.T) {
 }
 
 func BenchmarkOops(b *testing.B) {
-	r := NewReporter(context.Background(), ReportOptions{Out: io.Discard, Traces: true, JSON: true})
+	r := NewReporter(context.Background(), ReportOptions{Out: io.Discard, JSON: true})
 	s := newResolver(r)
 	a := &Arrival{Machine: "m", Addr: alice, Time: t0, Bytes: []byte(oopsText), Oops: true}
 	for b.Loop() {

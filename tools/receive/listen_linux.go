@@ -1,6 +1,7 @@
 package receive
 
 import (
+	"cmp"
 	"encoding/binary"
 	"net"
 	"net/netip"
@@ -109,10 +110,7 @@ func (r *reader) each(f func()) error {
 			}
 		}
 	})
-	if err == nil {
-		err = cerr
-	}
-	return err
+	return cmp.Or(err, cerr)
 }
 
 // recvmmsg reads what there is, and unless it is the last time waits for it up to awake.
@@ -198,10 +196,7 @@ func enlarge(conn *net.UDPConn, want int) (size int, err error) {
 			size /= 2 // the kernel says twice what was asked for, for its own needs
 		}
 	})
-	if err == nil {
-		err = cerr
-	}
-	return size, err
+	return size, cmp.Or(err, cerr)
 }
 
 // allocated is how many bytes of the disk a file takes.

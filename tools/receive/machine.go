@@ -8,6 +8,7 @@ package receive
 import (
 	"container/list"
 	"net/netip"
+	"slices"
 	"strconv"
 	"time"
 
@@ -44,7 +45,6 @@ type machine struct {
 	addr    netip.AddrPort
 	name    string
 	regular bool
-	heard   time.Time
 	lines   uint64
 
 	place *list.Element // in its list
@@ -62,13 +62,9 @@ type machine struct {
 // isDone reports whether the trace has been here already. One that came in part is told
 // whole by the next boot.
 func (m *machine) isDone(k traceKey) bool {
-	for i := range m.done {
-		if d := &m.done[i]; d.key.boot == k.boot && d.key.seq == k.seq &&
-			(d.whole || d.key.told == k.told) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.done[:], func(d doneTrace) bool {
+		return d.key.boot == k.boot && d.key.seq == k.seq && (d.whole || d.key.told == k.told)
+	})
 }
 
 func (m *machine) setDone(k traceKey, whole bool) {
@@ -77,9 +73,8 @@ func (m *machine) setDone(k traceKey, whole bool) {
 }
 
 // machineOf returns the machine of an address, a new one if need be.
-func (in *Intake) machineOf(addr netip.AddrPort, now time.Time) *machine {
+func (in *Intake) machineOf(addr netip.AddrPort) *machine {
 	if m := in.latest; m != nil && m.addr == addr {
-		m.heard = now
 		return m // datagrams come in runs
 	}
 	m := in.machines[addr]
@@ -94,7 +89,6 @@ func (in *Intake) machineOf(addr netip.AddrPort, now time.Time) *machine {
 	} else {
 		in.listOf(m).MoveToBack(m.place)
 	}
-	m.heard = now
 	in.latest = m
 	return m
 }

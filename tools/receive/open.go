@@ -6,6 +6,7 @@ package receive
 
 import (
 	"container/list"
+	"slices"
 	"time"
 
 	"github.com/zeroframe/zeroframe/tracer/datagram"
@@ -25,7 +26,6 @@ type openTrace struct {
 	build string
 	parts Trace
 	cost  int // in bytes, as counted in Intake.held
-	first time.Time
 	heard time.Time
 
 	place *list.Element // in Intake.opened
@@ -35,18 +35,15 @@ type openTrace struct {
 func (in *Intake) part(m *machine, p *datagram.Part, now time.Time) {
 	k := keyOf(p)
 	var o *openTrace
-	for _, each := range m.open {
-		if each.key == k {
-			o = each
-			break
-		}
+	if i := slices.IndexFunc(m.open, func(o *openTrace) bool { return o.key == k }); i >= 0 {
+		o = m.open[i]
 	}
 	switch {
 	case o == nil:
 		if len(m.open) >= maxOpen {
 			in.giveUp(m.oldestOpen(), true)
 		}
-		o = &openTrace{m: m, key: k, build: string(p.Build), first: now, cost: openCost}
+		o = &openTrace{m: m, key: k, build: string(p.Build), cost: openCost}
 		in.held += o.cost
 		m.open = append(m.open, o)
 		o.place = in.opened.PushBack(o)
@@ -91,13 +88,7 @@ func (in *Intake) hold(n int) {
 }
 
 func (m *machine) oldestOpen() *openTrace {
-	old := m.open[0]
-	for _, o := range m.open[1:] {
-		if o.heard.Before(old.heard) {
-			old = o
-		}
-	}
-	return old
+	return slices.MinFunc(m.open, func(a, b *openTrace) int { return a.heard.Compare(b.heard) })
 }
 
 // whole hands on a trace that has all its parts.
@@ -119,8 +110,7 @@ func (in *Intake) whole(o *openTrace, now time.Time) {
 
 // arrival is what is known of a trace beside its bytes.
 func (o *openTrace) arrival(when time.Time) *Arrival {
-	return &Arrival{Machine: o.m.name, Addr: o.m.addr, Time: when, Boot: o.key.boot, Seq: o.key.seq,
-		Build: o.build}
+	return &Arrival{Machine: o.m.name, Addr: o.m.addr, Time: when, Boot: o.key.boot, Seq: o.key.seq}
 }
 
 // giveUp ends a trace that is not whole, and hands on what there is to show of it. Either
@@ -139,14 +129,9 @@ func (in *Intake) giveUp(o *openTrace, crowded bool) {
 // close takes a trace out of the open ones, whole or not.
 func (in *Intake) close(o *openTrace, whole bool) {
 	m := o.m
-	for i, each := range m.open {
-		if each == o {
-			last := len(m.open) - 1
-			m.open[i], m.open[last] = m.open[last], nil
-			m.open = m.open[:last]
-			break
-		}
-	}
+	i, last := slices.Index(m.open, o), len(m.open)-1
+	m.open[i], m.open[last] = m.open[last], nil
+	m.open = m.open[:last]
 	in.opened.Remove(o.place)
 	in.held -= o.cost
 	m.setDone(o.key, whole)

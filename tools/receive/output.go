@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -74,18 +75,18 @@ func (o *output) line(l *Line, asJSON bool) {
 }
 
 // overName makes visible what a console needs, and what could here write over the name.
-var overName = []string{"\r", `\x0d`, "\b", `\x08`}
+var overName = strings.NewReplacer("\r", `\x0d`, "\b", `\x08`)
 
 // block adds the lines of a text that has been made safe already.
 func (o *output) block(name string, text []byte) {
 	var b []byte
 	for one := range bytes.Lines(text) {
 		b = append(append(b, name...), ": "...)
-		one = bytes.TrimRight(bytes.TrimSuffix(one, []byte("\n")), "\r")
-		for i := 0; o.safe && i < len(overName); i += 2 {
-			one = bytes.ReplaceAll(one, []byte(overName[i]), []byte(overName[i+1]))
+		shown := strings.TrimRight(strings.TrimSuffix(string(one), "\n"), "\r")
+		if o.safe {
+			shown = overName.Replace(shown)
 		}
-		b = append(append(b, one...), '\n')
+		b = append(append(b, shown...), '\n')
 	}
 	o.raw(b)
 }

@@ -43,7 +43,7 @@ type ReportOptions struct {
 	Color    bool
 	JSON     bool // objects instead of text
 	Lines    bool // show log lines too
-	Traces   bool // show traces in the text
+
 	// Finder finds the ELF files; nil: nothing is resolved.
 	Finder *buildid.Finder
 	// Export takes what ended a kernel, and reports whether there was room; nil: nobody does.
@@ -272,13 +272,12 @@ func (r *Reporter) show(res *result) {
 		groups = append(groups, r.count(c))
 	}
 	r.mu.Unlock()
-	switch {
-	case r.opt.JSON:
-		for i, object := range res.objects {
-			r.out.raw(closeObject(object, res, res.crashes[i], &groups[i]))
-		}
-	case r.opt.Traces:
+	if !r.opt.JSON {
 		r.out.block(res.a.Machine, res.shown(groups))
+		return
+	}
+	for i, object := range res.objects {
+		r.out.raw(closeObject(object, res, res.crashes[i], &groups[i]))
 	}
 }
 
