@@ -85,9 +85,15 @@ type Report struct {
 
 // New returns a Report without a log.
 func New(opt Options) (*Report, error) {
-	opt.Log = cmp.Or(opt.Log, io.Discard)
-	opt.Images = cmp.Or(opt.Images, &lookup.Images{})
-	opt.Sources = cmp.Or(opt.Sources, source.New(opt.Dir, nil))
+	if opt.Log == nil {
+		opt.Log = io.Discard
+	}
+	if opt.Images == nil {
+		opt.Images = &lookup.Images{}
+	}
+	if opt.Sources == nil {
+		opt.Sources = source.New(opt.Dir, nil)
+	}
 	r := &Report{opt: opt}
 	var err error
 	r.filter, err = trace.NewFilter(nil, trace.Options{
