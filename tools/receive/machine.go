@@ -116,24 +116,17 @@ func (in *Intake) makeRegular(m *machine) {
 	}
 }
 
-// evict forgets the machine that was heard least recently, with what it had under way.
+// evict forgets the machine that was heard least recently of those that are no regulars, of which
+// there are some when there is no room, and ends what it has under way.
 func (in *Intake) evict() {
-	oldest := in.fresh.Front()
-	if oldest == nil {
-		oldest = in.regulars.Front()
-	}
-	in.forget(oldest.Value.(*machine))
-	in.stats.Evicted++
-}
-
-// forget ends all that a machine has under way.
-func (in *Intake) forget(m *machine) {
+	m := in.fresh.Front().Value.(*machine)
 	in.finish(m)
-	in.listOf(m).Remove(m.place)
+	in.listOf(m).Remove(m.place) // what was under way may have made it a regular
 	delete(in.machines, m.addr)
 	if in.latest == m {
 		in.latest = nil
 	}
+	in.stats.Evicted++
 }
 
 // nameOf returns how a machine is shown: by the name that the user gave for the
