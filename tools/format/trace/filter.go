@@ -377,10 +377,7 @@ func (f *Filter) start(t *wire.Trace) {
 		return
 	}
 	if why := resolve.UnknownBuild(t); why != "" && !f.opt.Force {
-		if why != f.said {
-			f.said = why
-			fmt.Fprintln(f.opt.Log, "zf: "+why)
-		}
+		f.refuse(why)
 		return
 	}
 	im := f.images()
@@ -394,13 +391,18 @@ func (f *Filter) start(t *wire.Trace) {
 		} else {
 			f.stats.Mismatch = true
 		}
-		if why != f.said {
-			f.said = why
-			fmt.Fprintln(f.opt.Log, "zf: "+why)
-		}
+		f.refuse(why)
 		return
 	}
 	f.ses = f.cache.Session(sym)
+}
+
+// refuse tells the user why a trace is not resolved, unless that is what was told last.
+func (f *Filter) refuse(why string) {
+	if why != f.said {
+		f.said = why
+		fmt.Fprintln(f.opt.Log, "zf: "+why)
+	}
 }
 
 // note adds a line of ours, at the next start of a line.

@@ -8,9 +8,8 @@ import "time"
 // arm sets the timer that flushes, if there is something to flush.
 func (f *Filter) arm() {
 	f.quiet = 0
-	grouped := f.foreign != nil && (f.foreign.Groups.Open() || f.foreign.Untold())
 	held := f.opt.Idle > 0 && (f.p.Held() || len(f.san.Held) > 0 ||
-		len(f.held) > 0 || grouped)
+		len(f.held) > 0 || f.grouped())
 	switch {
 	case held && f.timer == nil:
 		f.timer = time.AfterFunc(f.opt.Idle, f.idle)
@@ -19,6 +18,11 @@ func (f *Filter) arm() {
 	case f.timer != nil:
 		f.timer.Stop()
 	}
+}
+
+// grouped reports whether a foreign trace may go on, or lacks something that is not said.
+func (f *Filter) grouped() bool {
+	return f.foreign != nil && (f.foreign.Groups.Open() || f.foreign.Untold())
 }
 
 // groupIdle is how many times Idle a foreign trace waits for more of it. The pauses of
@@ -33,12 +37,11 @@ func (f *Filter) idle() {
 		return
 	}
 	f.flush()
-	grouped := f.foreign != nil && (f.foreign.Groups.Open() || f.foreign.Untold())
-	if grouped || len(f.held) > 0 {
+	if f.grouped() || len(f.held) > 0 {
 		if f.quiet++; f.quiet < groupIdle {
 			f.timer.Reset(f.opt.Idle)
 		} else {
-			if grouped {
+			if f.grouped() {
 				f.foreign.EndGroup()
 				f.foreign.Tell()
 			}

@@ -54,10 +54,8 @@ func OfCore(image string, read func(p []byte, addr uint64) error) (l Timeline, e
 			return nil, fmt.Errorf("the core does not have the events at %#x: %w", addr, err)
 		}
 		w := make([]uint64, n)
-		for i := range w {
-			w[i] = binary.LittleEndian.Uint64(b[8*i:])
-		}
-		return w, nil
+		_, err := binary.Decode(b, binary.LittleEndian, w)
+		return w, err
 	}
 	rings, err := words(at[ringsSymbol], 1+maxCPUs)
 	if err != nil {
