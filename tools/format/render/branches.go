@@ -61,11 +61,7 @@ func Branches(t *wire.Trace) (lines []string) {
 	if len(t.Branches) == 0 {
 		return nil
 	}
-	of := "the CPU"
-	if t.HasCPU {
-		of = fmt.Sprintf("CPU %d", t.CPU)
-	}
-	lines = append(lines, fmt.Sprintf("the branches that %s took last:", of))
+	lines = append(lines, fmt.Sprintf("the branches that %s took last:", cpuOf(t)))
 	for i := range t.Branches {
 		b := &t.Branches[i]
 		from, to := BranchEnds(b)

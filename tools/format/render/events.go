@@ -69,6 +69,14 @@ func eventJSON(e *wire.Event) jsonEvent {
 // vectorPage is the vector of a page fault.
 const vectorPage = 14
 
+// cpuOf names the CPU of a trace.
+func cpuOf(t *wire.Trace) string {
+	if t.HasCPU {
+		return fmt.Sprintf("CPU %d", t.CPU)
+	}
+	return "the CPU"
+}
+
 // Events returns what the CPU of the trace did last as a table: the times in microseconds before
 // its death, what it was, where, and the thread. It is nil if the trace has none but the death
 // itself.
@@ -76,20 +84,16 @@ func Events(t *wire.Trace) (lines []string) {
 	if len(t.Events) < 2 {
 		return nil
 	}
-	of := "the CPU"
-	if t.HasCPU {
-		of = fmt.Sprintf("CPU %d", t.CPU)
-	}
-	lines = append(lines, fmt.Sprintf("what %s did last, in us before its death:", of))
+	lines = append(lines, fmt.Sprintf("what %s did last, in us before its death:", cpuOf(t)))
 	for i := range t.Events {
 		e := &t.Events[i]
 		s := fmt.Sprintf("%9d.%03d  %s", e.Ago/1000, e.Ago%1000, e.What())
 		if len(e.Calls) > 0 {
-			s += " in " + terminal.Clean(e.Calls[0].Function)
+			where := " in "
 			if e.Kind == tracer.EventSwitch {
-				s = fmt.Sprintf("%9d.%03d  %s, at %s", e.Ago/1000, e.Ago%1000, e.What(),
-					terminal.Clean(e.Calls[0].Function))
+				where = ", at "
 			}
+			s += where + terminal.Clean(e.Calls[0].Function)
 		}
 		if e.Thread != 0 && e.Kind != tracer.EventSwitch {
 			s += fmt.Sprintf("  (thread %d)", e.Thread)

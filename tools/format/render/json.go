@@ -23,6 +23,7 @@ package render
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -110,14 +111,11 @@ type jsonStack struct {
 // U+FFFD; control characters are escaped, so that the line can be shown.
 func JSON(t *wire.Trace) []byte {
 	j := jsonTrace{
-		Version: 1, Kind: t.Kind, Reason: t.Reason, Watched: t.Watched, Context: t.Context,
+		Version: 1, Kind: kindOf(t), Reason: t.Reason, Watched: t.Watched, Context: t.Context,
 		BuildID: t.BuildID, Thread: t.Thread, Goroutine: t.Goroutine, Of: t.Of,
 		Registers: make(map[string]string, len(t.Registers)),
 		Complete:  t.Complete(), End: t.End, WalkEnd: t.WalkEnd, Damaged: t.Damaged,
 		RepeatOf: t.RepeatOf, Previous: t.Previous, Frames: []jsonFrame{}, Stacks: []jsonStack{},
-	}
-	if j.Kind == "" {
-		j.Kind = tracer.KindTrace.String()
 	}
 	if c := t.Cause; c != nil {
 		j.Vector, j.ErrorCode = &c.Vector, &c.ErrorCode
@@ -158,6 +156,9 @@ func JSON(t *wire.Trace) []byte {
 	}
 	return terminal.EscapeControls(b.Bytes())
 }
+
+// kindOf returns a trace's kind, or the one that claims the least.
+func kindOf(t *wire.Trace) string { return cmp.Or(t.Kind, tracer.KindTrace.String()) }
 
 // appendFrames appends a frame with its inlined calls.
 func appendFrames(to []jsonFrame, f *wire.Frame) []jsonFrame {

@@ -18,7 +18,6 @@ import (
 
 	"github.com/zeroframe/zeroframe/tools/format/terminal"
 	"github.com/zeroframe/zeroframe/tools/format/wire"
-	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -29,11 +28,7 @@ const noValue = "----------------"
 // their own. Host.
 func K(t *wire.Trace) []byte {
 	var b strings.Builder
-	kind := t.Kind
-	if kind == "" {
-		kind = tracer.KindTrace.String()
-	}
-	b.WriteString(terminal.Clean(kind))
+	b.WriteString(terminal.Clean(kindOf(t)))
 	if t.Reason != "" {
 		b.WriteString(": " + terminal.Clean(t.Reason))
 	}
@@ -64,7 +59,8 @@ func K(t *wire.Trace) []byte {
 			if c.Inlined {
 				frame, ret = noValue, noValue
 			}
-			fmt.Fprintf(&b, "%s %s %s\n", frame, ret, kSite(f, c))
+			name, mark := CallName(f, c)
+			fmt.Fprintf(&b, "%s %s %s%s\n", frame, ret, name, mark)
 		}
 		if f.Repeat > 0 {
 			fmt.Fprintf(&b, "-- %s --\n", wire.RepeatText(f.Repeat))
@@ -80,12 +76,6 @@ func K(t *wire.Trace) []byte {
 	}
 	b.WriteByte('\n')
 	return []byte(b.String())
-}
-
-// kSite names the place in a function, and how sure it is.
-func kSite(f *wire.Frame, c *lookup.Call) string {
-	name, mark := CallName(f, c)
-	return name + mark
 }
 
 // kFrame is the first column.

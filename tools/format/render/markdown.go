@@ -33,11 +33,7 @@ type Markdown struct {
 // Trace returns the trace as Markdown, with an empty line at its end. Host.
 func (m Markdown) Trace(t *wire.Trace) []byte {
 	var b strings.Builder
-	kind := t.Kind
-	if kind == "" {
-		kind = tracer.KindTrace.String()
-	}
-	b.WriteString("### " + mdWord(kind))
+	b.WriteString("### " + mdWord(kindOf(t)))
 	if t.Reason != "" {
 		b.WriteString(": " + span(t.Reason))
 	}

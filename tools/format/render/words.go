@@ -89,30 +89,30 @@ func Arguments(fr *wire.Frame, call int) string {
 
 // StopNote says in words what ended a walk before its time.
 func StopNote(r *wire.Record, sym lookup.Resolver) string {
-	switch v := r.Value; r.End {
-	case tracer.EndMisaligned.String():
-		return fmt.Sprintf("frame pointer %#x is no multiple of 8", v)
-	case tracer.EndOutside.String():
-		return fmt.Sprintf("frame pointer %#x is not in the frame's stack", v)
-	case tracer.EndBackward.String():
-		return fmt.Sprintf("frame pointer %#x is not above the one before it", v)
-	case tracer.EndRevisit.String():
-		return fmt.Sprintf("%#x leads back into a stack that the walk has left", v)
-	case tracer.EndText.String():
-		s := fmt.Sprintf("return address %#x is not in the text", v)
-		if sym == nil {
-			return s
-		}
-		if near := sym.Nearest(v); near != "" {
+	format, ok := stopFormats[r.End]
+	switch {
+	case r.End == tracer.EndLimit.String():
+		return "there are more frames than the target keeps"
+	case !ok:
+		return fmt.Sprintf("%s %#x", terminal.Clean(r.End), r.Value)
+	}
+	s := fmt.Sprintf(format, r.Value)
+	if r.End == tracer.EndText.String() && sym != nil {
+		if near := sym.Nearest(r.Value); near != "" {
 			s += " (" + terminal.Clean(near) + ")"
 		}
-		return s
-	case tracer.EndUnreadable.String():
-		return fmt.Sprintf("memory at %#x cannot be read", v)
-	case tracer.EndLimit.String():
-		return "there are more frames than the target keeps"
 	}
-	return fmt.Sprintf("%s %#x", terminal.Clean(r.End), r.Value)
+	return s
+}
+
+// stopFormats have the words for what ended a walk at a value.
+var stopFormats = map[string]string{
+	tracer.EndMisaligned.String(): "frame pointer %#x is no multiple of 8",
+	tracer.EndOutside.String():    "frame pointer %#x is not in the frame's stack",
+	tracer.EndBackward.String():   "frame pointer %#x is not above the one before it",
+	tracer.EndRevisit.String():    "%#x leads back into a stack that the walk has left",
+	tracer.EndText.String():       "return address %#x is not in the text",
+	tracer.EndUnreadable.String(): "memory at %#x cannot be read",
 }
 
 // RepeatNote says of which trace this is a repetition.
