@@ -241,13 +241,12 @@ func heapUses(plain []byte) ([]Use, error) {
 	if objects < 0 || space < 0 {
 		return nil, errors.New("the profile is none of the heap: it has no inuse_objects and inuse_space")
 	}
-	var all []Use
-	by := map[string]int{}
+	var all uses
 	for _, s := range p.Sample {
 		if objects >= len(s.Value) || space >= len(s.Value) {
 			return nil, fmt.Errorf("the profile has a sample of %d values", len(s.Value))
 		}
-		u := Use{Kind: "object", Whole: true, Count: s.Value[objects], Bytes: s.Value[space]}
+		u := Use{Kind: "object", Whole: true}
 		for _, l := range s.Location {
 			f := Frame{Kind: tracer.RA, Addr: l.Address}
 			for i, line := range l.Line {
@@ -259,13 +258,9 @@ func heapUses(plain []byte) ([]Use, error) {
 			}
 			u.Frames = append(u.Frames, f)
 		}
-		if i, ok := by[u.key()]; ok {
-			all[i].Count += u.Count
-			all[i].Bytes += u.Bytes
-			continue
-		}
-		by[u.key()] = len(all)
-		all = append(all, u)
+		sum := all.like(&u)
+		sum.Count += s.Value[objects]
+		sum.Bytes += s.Value[space]
 	}
-	return all, nil
+	return all.all, nil
 }

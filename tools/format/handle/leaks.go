@@ -55,19 +55,32 @@ func (u *Use) key() string {
 	return b.String()
 }
 
+// uses are uses of different stacks, in the order in which they came.
+type uses struct {
+	all []Use
+	by  map[string]int
+}
+
+// like returns the one with the kind and the stack of u, of which there is nothing if it is new.
+func (l *uses) like(u *Use) *Use {
+	k := u.key()
+	i, ok := l.by[k]
+	if !ok {
+		if i = len(l.all); i == 0 {
+			l.by = map[string]int{}
+		}
+		l.by[k] = i
+		l.all = append(l.all, Use{Kind: u.Kind, Frames: u.Frames, Whole: u.Whole})
+	}
+	return &l.all[i]
+}
+
 // Grown returns the difference of two lists: what has grown, the largest growth in bytes
 // first, then that in number; and behind that what has shrunk, the most last.
 func Grown(before, after []Use) (all []Use) {
-	by := map[string]int{}
+	by := uses{}
 	add := func(u Use, sign int64) {
-		k := u.key()
-		i, ok := by[k]
-		if !ok {
-			i = len(all)
-			by[k] = i
-			all = append(all, Use{Kind: u.Kind, Frames: u.Frames, Whole: u.Whole})
-		}
-		d := &all[i]
+		d := by.like(&u)
 		d.Count += sign * u.Count
 		d.Bytes += sign * u.Bytes
 		if sign < 0 {
@@ -82,7 +95,7 @@ func Grown(before, after []Use) (all []Use) {
 	for _, u := range after {
 		add(u, 1)
 	}
-	all = slices.DeleteFunc(all, func(u Use) bool { return u.Count == 0 && u.Bytes == 0 })
+	all = slices.DeleteFunc(by.all, func(u Use) bool { return u.Count == 0 && u.Bytes == 0 })
 	slices.SortStableFunc(all, func(a, b Use) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Count, a.Count))
 	})
@@ -100,28 +113,21 @@ func ByCount(all []Use) {
 // shrunk those that have shrunk too.
 func Leaks(w io.Writer, all []Use, shrunk bool, o Options) error {
 	p := &printer{w: w, o: o}
-	sums := map[string]*Use{}
-	var kinds []string
+	var kinds uses
 	for _, u := range all {
-		if !o.Wants(u.Kind) {
-			continue
+		if o.Wants(u.Kind) {
+			sum := kinds.like(&Use{Kind: u.Kind})
+			sum.Count += u.Count
+			sum.Bytes += u.Bytes
 		}
-		s := sums[u.Kind]
-		if s == nil {
-			s = &Use{Kind: u.Kind}
-			sums[u.Kind] = s
-			kinds = append(kinds, u.Kind)
-		}
-		s.Count += u.Count
-		s.Bytes += u.Bytes
 	}
-	if len(kinds) == 0 {
+	if len(kinds.all) == 0 {
 		p.line("nothing has grown or shrunk")
 		return p.err
 	}
 	p.line("%-16s %10s %12s", "kind", "number", "size")
-	for _, k := range kinds {
-		p.line("%-16s %+*d %12s", k, max(1, 10-max(0, len(k)-16)), sums[k].Count, growth(sums[k]))
+	for _, k := range kinds.all {
+		p.line("%-16s %+*d %12s", k.Kind, max(1, 10-max(0, len(k.Kind)-16)), k.Count, growth(&k))
 	}
 	told, left := map[string]int{}, 0
 	for _, u := range all {
