@@ -114,13 +114,12 @@ func (l *logText) add(line *logLine) {
 // endsHere marks the latest line: trace number n ends there.
 func (l *logText) endsHere(n int) {
 	l.within = 0
-	switch {
-	case len(l.last) > 0:
-		line := l.last[len(l.last)-1]
-		line.ends = append(line.ends, n)
-	case len(l.first) > 0:
-		line := l.first[len(l.first)-1]
-		line.ends = append(line.ends, n)
+	for _, lines := range [][]*logLine{l.last, l.first} {
+		if len(lines) > 0 {
+			line := lines[len(lines)-1]
+			line.ends = append(line.ends, n)
+			return
+		}
 	}
 }
 

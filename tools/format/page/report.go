@@ -226,11 +226,11 @@ func (r *Report) file(build string) *symbol.File {
 			return f
 		}
 	}
-	if r.opt.Images.Find != nil && build != "" {
-		f, _ := r.opt.Images.Find(build, "").(*symbol.File)
-		return f
+	if build == "" {
+		return nil
 	}
-	return nil
+	f, _ := r.opt.Images.Other(build, "").(*symbol.File)
+	return f
 }
 
 // note says something on the page and to the user.

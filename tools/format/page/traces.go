@@ -69,10 +69,7 @@ func (r *Report) traceView(t *wire.Trace, id int) *traceView {
 	sym := r.resolver(t)
 	v := &traceView{ID: id, Reason: visible(t.Reason, maxReason), Goroutine: t.Goroutine,
 		Thread: t.Thread, CPU: t.CPU, of: t.Of, fatal: t.Fatal(), build: t.BuildID, seq: t.Seq}
-	v.Kind = kinds[t.Kind]
-	if v.Kind == "" {
-		v.Kind = name(cmp.Or(t.Kind, "Trace"))
-	}
+	v.Kind = cmp.Or(kinds[t.Kind], name(cmp.Or(t.Kind, "Trace")))
 	switch {
 	case t.Format != "":
 		v.Class = "foreign"
@@ -116,10 +113,10 @@ func (r *Report) resolver(t *wire.Trace) lookup.Resolver {
 			return sym
 		}
 	}
-	if r.opt.Images.Find != nil && t.BuildID != "" {
-		return r.opt.Images.Find(t.BuildID, "")
+	if t.BuildID == "" {
+		return nil
 	}
-	return nil
+	return r.opt.Images.Other(t.BuildID, "")
 }
 
 // facts are what there is to know besides the frames.
