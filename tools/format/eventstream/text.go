@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zeroframe/zeroframe/tools/format/wire"
 	"github.com/zeroframe/zeroframe/tracer/stream"
 )
 
@@ -212,7 +213,7 @@ func parseLine(b []byte) (p piece, ok bool) {
 	if at < 0 {
 		return p, false
 	}
-	crc, ok := decode(b[at+1:])
+	crc, ok := wire.Ascii85(string(b[at+1:]))
 	if !ok || len(crc) != 4 || binary.BigEndian.Uint32(crc) != crc32.ChecksumIEEE(b[:at]) {
 		return p, false
 	}
@@ -232,47 +233,18 @@ func parseLine(b []byte) (p piece, ok bool) {
 	}
 	p.id, p.no = uint32(id), uint32(no)
 	if string(f[3]) != "-" {
-		if p.data, ok = decode(f[3]); !ok {
+		if p.data, ok = wire.Ascii85(string(f[3])); !ok {
 			return p, false
 		}
 	}
 	if p.last {
 		var err error
 		p.length, err = strconv.ParseUint(string(f[4]), 10, 64)
-		sum, ok := decode(f[5])
+		sum, ok := wire.Ascii85(string(f[5]))
 		if err != nil || !ok || len(sum) != 4 {
 			return p, false
 		}
 		p.sum = binary.BigEndian.Uint32(sum)
 	}
 	return p, true
-}
-
-// decode reads Ascii85 as traces have it, which knows no "z" and no "y".
-func decode(s []byte) (b []byte, ok bool) {
-	if len(s)%5 == 1 {
-		return nil, false
-	}
-	b = make([]byte, 0, (len(s)+4)/5*4)
-	for len(s) > 0 {
-		n := min(len(s), 5)
-		v := uint64(0)
-		for k := range 5 {
-			d := byte('u')
-			if k < n {
-				d = s[k]
-			}
-			if d < '!' || d > 'u' {
-				return nil, false
-			}
-			v = v*85 + uint64(d-'!')
-		}
-		if v>>32 != 0 {
-			return nil, false
-		}
-		b = binary.BigEndian.AppendUint32(b, uint32(v))
-		b = b[:len(b)-5+n]
-		s = s[n:]
-	}
-	return b, true
 }

@@ -46,16 +46,21 @@ func areDigits(s string) bool {
 	return strings.IndexFunc(s, func(c rune) bool { return c < '!' || c > 'u' }) < 0
 }
 
+// Ascii85 reads the digits of bytes as the target writes them.
+func Ascii85(s string) (b []byte, ok bool) {
+	b = make([]byte, len(s)+4) // Decode wants room for a whole group
+	n, used, err := ascii85.Decode(b, []byte(s), true)
+	return b[:n], err == nil && used == len(s) && len(s)%5 != 1 && areDigits(s)
+}
+
 // piece reads a line of the compact form behind its tag.
 func piece(s string) (n uint64, b []byte, ok bool) {
 	s = strings.TrimRight(s, " ")
 	if len(s) < 3 || !areDigits(s) {
 		return 0, nil, false
 	}
-	n, s = uint64(s[0]-'!'), s[1:]
-	b = make([]byte, len(s)+4) // Decode wants room for a whole group
-	k, used, err := ascii85.Decode(b, []byte(s), true)
-	return n, b[:k], err == nil && used == len(s) && len(s)%5 != 1
+	b, ok = Ascii85(s[1:])
+	return uint64(s[0] - '!'), b, ok
 }
 
 // compactLine takes a line of the compact form, without its tag; end says that it
