@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/zeroframe/zeroframe/tools/format/eventstream"
@@ -210,10 +211,10 @@ func (r *reader) place() Place {
 
 // printable replaces what is no plain character: names come from the target.
 func printable(s string) string {
-	return string(bytes.Map(func(c rune) rune {
+	return strings.Map(func(c rune) rune {
 		if c < ' ' || c > '~' {
 			return '?'
 		}
 		return c
-	}, []byte(s)))
+	}, s)
 }

@@ -418,17 +418,11 @@ func Size(n int64) string {
 
 // SizeOf writes a number of bytes that a target has told, which may be any.
 func SizeOf(n uint64) string {
-	switch {
-	case n < 10<<10:
-		return fmt.Sprintf("%d B", n)
-	case n < 10<<20:
-		return fmt.Sprintf("%d KiB", n>>10)
-	case n < 10<<30:
-		return fmt.Sprintf("%d MiB", n>>20)
-	case n < 10<<40:
-		return fmt.Sprintf("%d GiB", n>>30)
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	for len(units) > 1 && n >= 10<<10 {
+		n, units = n>>10, units[1:]
 	}
-	return fmt.Sprintf("%d TiB", n>>40)
+	return fmt.Sprintf("%d %s", n, units[0])
 }
 
 func count(n int, name string) string {

@@ -5,6 +5,7 @@ package page
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -107,7 +108,7 @@ func (l *logText) add(line *logLine) {
 	}
 	l.left += drop
 	if l.last = l.last[drop:]; cap(l.last) > 4*lastLines { // what was dropped is to go
-		l.last = append([]*logLine(nil), l.last...)
+		l.last = slices.Clone(l.last)
 	}
 }
 

@@ -156,15 +156,11 @@ func (v *traceView) facts(t *wire.Trace) {
 }
 
 func ordinal(n uint64) string {
-	switch {
-	case n%10 == 1 && n%100 != 11:
-		return fmt.Sprintf("%dst", n)
-	case n%10 == 2 && n%100 != 12:
-		return fmt.Sprintf("%dnd", n)
-	case n%10 == 3 && n%100 != 13:
-		return fmt.Sprintf("%drd", n)
+	end := "th"
+	if tens := n / 10 % 10; tens != 1 {
+		end = cmp.Or(map[uint64]string{1: "st", 2: "nd", 3: "rd"}[n%10], end)
 	}
-	return fmt.Sprintf("%dth", n)
+	return fmt.Sprint(n) + end
 }
 
 // goroutineState takes the state out of "goroutine 7 [chan receive]".

@@ -227,14 +227,9 @@ func cell(s string) string {
 
 // longestRun returns the length of the longest run of backquotes.
 func longestRun(s string) int {
-	longest, run := 0, 0
-	for _, c := range []byte(s) {
-		if c != '`' {
-			run = 0
-			continue
-		}
-		run++
-		longest = max(longest, run)
+	longest := 0
+	for run := range strings.FieldsFuncSeq(s, func(c rune) bool { return c != '`' }) {
+		longest = max(longest, len(run))
 	}
 	return longest
 }

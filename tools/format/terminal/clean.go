@@ -111,7 +111,7 @@ func (s *Sanitizer) Append(dst, p []byte) []byte {
 		switch {
 		case r == utf8.RuneError && n == 1:
 			if !utf8.FullRune(p) {
-				s.Held = append([]byte(nil), p...)
+				s.Held = bytes.Clone(p)
 				return dst
 			}
 			// No UTF-8. In a terminal of 8 bits, 0x9b would begin a sequence.
@@ -120,7 +120,7 @@ func (s *Sanitizer) Append(dst, p []byte) []byte {
 		case r == 0x1b:
 			k, part := s.erases(p)
 			if part {
-				s.Held = append([]byte(nil), p...)
+				s.Held = bytes.Clone(p)
 				return dst
 			}
 			if k > 0 {
