@@ -42,10 +42,9 @@ type abbrev struct {
 const maxAttrs = 1 << 12
 
 type attrSpec struct {
-	form     uint64
+	shape
 	implicit int64
-	attr     uint16 // its number, 0 if it is larger
-	slot     uint8  // of its value in a die
+	slot     uint8 // of its value in a die
 }
 
 func (t *abbrevTable) get(code uint64) *abbrev {
@@ -58,37 +57,28 @@ func (t *abbrevTable) get(code uint64) *abbrev {
 // readAbbrev reads one abbreviation after its code.
 func (r *Reader) readAbbrev(c *elf.Cursor, f *format, specs []attrSpec) (abbrev, []attrSpec) {
 	a := abbrev{tag: c.ULEB(), children: c.U8() != 0, sibling: -1}
-	first, referred := len(specs), uint8(0)
+	first, referred := len(specs), uint32(0)
 	for r.spend(1) {
-		var s attrSpec
-		var attr uint64
-		if b := c.B[c.At:]; len(b) >= 2 && (b[0]|b[1]) < 0x80 {
-			attr, s.form = uint64(b[0]), uint64(b[1])
-			c.At += 2
-		} else {
-			attr, s.form = c.ULEB(), c.ULEB()
-		}
-		if s.form == formImplicit {
+		attr, form := c.ULEB(), c.ULEB()
+		s := attrSpec{shape: shapeOf(form), slot: slotOf(attr)}
+		if form == formImplicit {
 			s.implicit = c.SLEB()
 		}
 		c.Bad = c.Bad || len(specs)-first >= maxAttrs
-		if attr == 0 && s.form == 0 || c.Bad {
+		if attr == 0 && form == 0 || c.Bad {
 			break
 		}
-		switch s.slot = slotOf(attr); {
-		case s.slot == atSibling && s.form == formRef4:
+		switch {
+		case s.slot == atSibling && form == formRef4:
 			a.sibling = a.size
 		case s.slot == atLow, s.slot == atRanges:
 			a.located = true
 		}
-		if attr < 1<<16 {
-			s.attr = uint16(attr)
-		}
 		a.odd = a.odd || attr >= 1<<32
-		if bit := referring(attr); bit != 0 {
-			a.odd, a.refers, referred = a.odd || referred&bit != 0, a.refers || bit > 1, referred|bit
+		if bit := uint32(referring) & (1 << s.slot); bit != 0 {
+			a.odd, referred = a.odd || referred&bit != 0, referred|bit
 		}
-		if n := fixedSize(s.form, f); a.size >= 0 && n >= 0 {
+		if n := s.fixed(f); a.size >= 0 && n >= 0 {
 			a.size += n
 		} else {
 			a.size = -1
@@ -100,7 +90,7 @@ func (r *Reader) readAbbrev(c *elf.Cursor, f *format, specs []attrSpec) (abbrev,
 	case tagLexicalBlock, tagInlinedSubroutine, tagModule, tagCatchBlock, tagTryBlock, tagNamespace:
 		a.descend = true
 	}
-	a.odd = a.odd || a.tag >= 1<<32
+	a.odd, a.refers = a.odd || a.tag >= 1<<32, referred&^(1<<atName) != 0
 	return a, specs
 }
 

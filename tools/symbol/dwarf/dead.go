@@ -172,11 +172,7 @@ func (r *Reader) isThere(u *unit, off, low uint64) truth {
 	if !ok {
 		return maybe
 	}
-	origin := e.at[atOrigin]
-	if origin.kind == valueNone {
-		origin = e.at[atSpecification]
-	}
-	return r.zero.has(low, r.funcName(u, e.at[atName], e.at[atLinkage], origin))
+	return r.zero.has(low, r.funcName(u, e.at[atName], e.at[atLinkage], e.origin()))
 }
 
 // dropDeadFuncs notes the functions of l that say they are at 0, and takes those out of l that are

@@ -3,29 +3,7 @@
 
 package dwarf
 
-import (
-	"slices"
-
-	"github.com/zeroframe/zeroframe/tools/symbol/elf"
-	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
-)
-
-// Attributes of use here, by the numbers of DWARF.
-const (
-	attrName          = 0x03
-	attrByteSize      = 0x0b
-	attrLow           = 0x11
-	attrUpperBound    = 0x2f
-	attrOrigin        = 0x31
-	attrCount         = 0x37
-	attrDeclFile      = 0x3a
-	attrDeclLine      = 0x3b
-	attrLocation      = 0x02
-	attrSpecification = 0x47
-	attrType          = 0x49
-	attrCallColumn    = 0x57
-	attrDiscriminator = 0x2136 // of a call; GNU's
-)
+import "github.com/zeroframe/zeroframe/tools/symbol/lookup"
 
 // A Detail is what more is known of a call.
 type Detail struct {
@@ -48,68 +26,6 @@ type Detail struct {
 	CompDir string
 }
 
-// An attribute is one of an entry, by its number.
-type attribute struct {
-	attr uint16
-	value
-	block []byte // of a location that is an expression: that
-}
-
-// attributes returns the attributes of the entry at off, or nil.
-func (r *Reader) attributes(u *unit, off uint64) (all []attribute) {
-	if off < u.dies || off >= u.end {
-		return nil
-	}
-	abbrevs := r.abbrevTable(u)
-	r.infoPages.Parse(off, func(c *elf.Cursor) {
-		all = all[:0]
-		a := abbrevs.get(c.ULEB())
-		if c.Bad || a == nil || !r.spend(1+len(a.attrs)) {
-			return
-		}
-		for i := range a.attrs {
-			s := &a.attrs[i]
-			before := *c
-			v := attribute{attr: s.attr, value: readForm(c, s.form, s.implicit, &u.format)}
-			if c.Bad {
-				all = all[:0]
-				return
-			}
-			if s.attr == attrLocation {
-				v.block = slices.Clone(blockOf(&before, s.form))
-			}
-			all = append(all, v)
-		}
-	})
-	return all
-}
-
-// blockOf returns the bytes of a value that is a block, or nil.
-func blockOf(c *elf.Cursor, form uint64) []byte {
-	switch form {
-	case formBlock1:
-		return c.Take(c.Uint(1))
-	case formBlock2:
-		return c.Take(c.Uint(2))
-	case formBlock4:
-		return c.Take(c.Uint(4))
-	case formBlock, formExprloc:
-		return c.Take(c.ULEB())
-	}
-	return nil
-}
-
-// unitAt returns the unit of a reference from u, with what its strings need.
-func (r *Reader) unitAt(u *unit, off uint64) *unit {
-	if off < u.dies || off >= u.end {
-		u = r.unitOf(off)
-	}
-	if u == nil || !r.rooted(u) {
-		return nil
-	}
-	return u
-}
-
 // declared fills in what the entry at off says of a function, and those that it refers to.
 func (r *Reader) declared(l *Loaded, u *unit, off uint64, d *Detail) {
 	file, fileOf := r.declaration(u, off, d)
@@ -119,36 +35,27 @@ func (r *Reader) declared(l *Loaded, u *unit, off uint64, d *Detail) {
 	if fileOf != l.u { // of another unit, as link-time optimization makes them
 		l = r.load(fileOf, 0)
 	}
-	d.StartFile = r.FileName(l, uint32(file.n))
+	d.StartFile = r.FileName(l, file.number())
 }
 
 // declaration is declared but for the name of the file, of which it returns the number and the
 // unit.
 func (r *Reader) declaration(u *unit, off uint64, d *Detail) (file value, fileOf *unit) {
-	fileOf = u
-	for step := range 8 {
-		var next value
-		for _, a := range r.attributes(u, off) {
-			switch {
-			case a.attr == attrName && d.Name == "":
-				d.Name = r.string(u, &r.infoPages, a.value)
-			case a.attr == attrDeclFile && file.kind == valueNone:
-				file, fileOf = a.value, u
-			case a.attr == attrDeclLine && d.StartLine == 0:
-				d.StartLine = int(uint32(a.n))
-			case a.attr == attrLow && step == 0:
-				d.Start, d.HasStart = r.address(u, a.value)
-			case a.attr == attrOrigin || a.attr == attrSpecification && next.kind == valueNone:
-				next = a.value
-			}
+	first := true
+	for of, e := range r.origins(u, off) {
+		if d.Name == "" {
+			d.Name = r.string(of, &r.infoPages, e.at[atName])
 		}
-		if next.kind != valueRef {
-			break
+		if file.kind == valueNone {
+			file, fileOf = e.at[atDeclFile], of
 		}
-		if u = r.unitAt(u, next.n); u == nil {
-			break
+		if d.StartLine == 0 {
+			d.StartLine = int(e.at[atDeclLine].number())
 		}
-		off = next.n
+		if first {
+			d.Start, d.HasStart = r.address(u, e.at[atLow])
+		}
+		first = false
 	}
 	return file, fileOf
 }
@@ -188,14 +95,9 @@ func (r *Reader) details(l *Loaded, pc uint64) (all []Detail) {
 		now := next
 		next = Detail{CompDir: compDir}
 		r.declared(l, l.u, c.off, &now)
-		for _, a := range r.attributes(l.u, c.off) {
-			switch a.attr {
-			case attrCallColumn:
-				next.Column = int(uint32(a.n))
-			case attrDiscriminator:
-				next.Discriminator = int(uint32(a.n))
-			}
-		}
+		e, _ := r.dieAt(l.u, c.off)
+		next.Column = int(e.at[atCallColumn].number())
+		next.Discriminator = int(e.at[atDiscriminator].number())
 		all = append(all, now)
 	}
 	return all

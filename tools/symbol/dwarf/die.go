@@ -10,6 +10,7 @@ package dwarf
 
 import (
 	"encoding/binary"
+	"iter"
 	"slices"
 
 	"github.com/zeroframe/zeroframe/tools/symbol/elf"
@@ -48,14 +49,31 @@ const (
 	atAddrBase
 	atRngListBase
 	atDwoName
+	atDeclFile
+	atDeclLine
+	atType
+	atGoKey
+	atGoElem
+	atExternal
+	atDeclaration
+	atByteSize
 	atCount
+	atUpperBound
+	atCallColumn
+	atDiscriminator // of a call
+	atLocation
+	atEnd
 )
+
+// referring are the attributes that CheckTypes follows or counts.
+const referring = 1<<atName | 1<<atOrigin | 1<<atSpecification | 1<<atType | 1<<atGoKey | 1<<atGoElem
 
 // slots are these by the numbers of DWARF.
 var slots = [0x90]uint8{
-	0x01: atSibling, 0x03: atName, 0x10: atStmtList, 0x11: atLow, 0x12: atHigh, 0x13: atLanguage,
-	0x1b: atCompDir, 0x31: atOrigin, 0x47: atSpecification, 0x55: atRanges, 0x58: atCallFile,
-	0x59: atCallLine,
+	0x01: atSibling, 0x02: atLocation, 0x03: atName, 0x0b: atByteSize, 0x10: atStmtList, 0x11: atLow,
+	0x12: atHigh, 0x13: atLanguage, 0x1b: atCompDir, 0x2f: atUpperBound, 0x31: atOrigin, 0x37: atCount,
+	0x3a: atDeclFile, 0x3b: atDeclLine, 0x3c: atDeclaration, 0x3f: atExternal, 0x47: atSpecification,
+	0x49: atType, 0x55: atRanges, 0x57: atCallColumn, 0x58: atCallFile, 0x59: atCallLine,
 	0x6e: atLinkage, 0x72: atStrOffsetsBase, 0x73: atAddrBase, 0x74: atRngListBase, 0x76: atDwoName,
 }
 
@@ -70,6 +88,12 @@ func slotOf(attr uint64) uint8 {
 		return atDwoName
 	case attr == 0x2133:
 		return atAddrBase
+	case attr == 0x2136:
+		return atDiscriminator
+	case attr == 0x2901: // Go's
+		return atGoKey
+	case attr == 0x2902:
+		return atGoElem
 	}
 	return atNone
 }
@@ -77,16 +101,29 @@ func slotOf(attr uint64) uint8 {
 // A die is one entry: the attributes of use, as they are in the file.
 type die struct {
 	tag uint64
-	at  [atCount]value
+	at  [atEnd]value
+}
+
+// origin returns the reference to the entry that this one is made from, or that it completes.
+func (e *die) origin() value {
+	if v := e.at[atOrigin]; v.kind != valueNone {
+		return v
+	}
+	return e.at[atSpecification]
 }
 
 // readAttrs reads the values of an entry of shape a. Values may take no bytes, so each is counted.
 func (r *Reader) readAttrs(c *elf.Cursor, u *unit, a *abbrev, e *die) {
 	e.tag = a.tag
 	c.Bad = c.Bad || !r.spend(len(a.attrs))
+	e.read(c, u, a)
+}
+
+// read is readAttrs without an allowance.
+func (e *die) read(c *elf.Cursor, u *unit, a *abbrev) {
 	for i := range a.attrs {
 		s := &a.attrs[i]
-		e.at[s.slot] = readForm(c, s.form, s.implicit, &u.format)
+		e.at[s.slot] = s.read(c, s.implicit, &u.format)
 	}
 }
 
@@ -99,11 +136,7 @@ func (r *Reader) skipAttrs(c *elf.Cursor, u *unit, a *abbrev) {
 	c.Bad = c.Bad || !r.spend(len(a.attrs))
 	for i := range a.attrs {
 		s := &a.attrs[i]
-		if n := fixedSize(s.form, &u.format); n >= 0 {
-			c.Skip(uint64(n))
-		} else {
-			readForm(c, s.form, s.implicit, &u.format)
-		}
+		s.read(c, s.implicit, &u.format)
 	}
 }
 
@@ -190,11 +223,14 @@ func (r *Reader) CallName(l *Loaded, c *Call) string {
 	return s
 }
 
+// maxSteps bounds the references from one entry to the next that are followed.
+const maxSteps = 8
+
 // funcName follows an inlined call or a definition to the entry that has its name,
 // maybe over several steps.
 func (r *Reader) funcName(u *unit, name, linkage, origin value) string {
 	short := ""
-	for range 8 {
+	for range maxSteps {
 		if s := r.string(u, &r.infoPages, linkage); s != "" {
 			return s
 		}
@@ -219,12 +255,36 @@ func (r *Reader) funcName(u *unit, name, linkage, origin value) string {
 		if !ok {
 			break
 		}
-		name, linkage = e.at[atName], e.at[atLinkage]
-		if origin = e.at[atOrigin]; origin.kind == valueNone {
-			origin = e.at[atSpecification]
-		}
+		name, linkage, origin = e.at[atName], e.at[atLinkage], e.origin()
 	}
 	return short
+}
+
+// origins goes from the entry at off to the one that it is made from or completes, and so on.
+func (r *Reader) origins(u *unit, off uint64) iter.Seq2[*unit, *die] {
+	return func(yield func(*unit, *die) bool) {
+		for range maxSteps {
+			e, ok := r.dieAt(u, off)
+			next := e.origin()
+			if !ok || !yield(u, &e) || next.kind != valueRef {
+				return
+			}
+			if u, off = r.unitAt(u, next.n), next.n; u == nil {
+				return
+			}
+		}
+	}
+}
+
+// unitAt returns the unit of a reference from u, with what its strings need.
+func (r *Reader) unitAt(u *unit, off uint64) *unit {
+	if off < u.dies || off >= u.end {
+		u = r.unitOf(off)
+	}
+	if u == nil || !r.rooted(u) {
+		return nil
+	}
+	return u
 }
 
 // load returns what the unit has, read now or before, with its lines up to the one at

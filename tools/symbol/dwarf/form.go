@@ -4,57 +4,19 @@
 
 package dwarf
 
-import "github.com/zeroframe/zeroframe/tools/symbol/elf"
+import (
+	"slices"
+	"strconv"
+	"strings"
 
-// The forms that mean something here; the others are only skipped.
+	"github.com/zeroframe/zeroframe/tools/symbol/elf"
+)
+
+// The forms that are named outside of the table.
 const (
-	formAddr        = 0x01
-	formBlock2      = 0x03
-	formBlock4      = 0x04
-	formData2       = 0x05
-	formData4       = 0x06
-	formData8       = 0x07
-	formString      = 0x08
-	formBlock       = 0x09
-	formBlock1      = 0x0a
-	formData1       = 0x0b
-	formFlag        = 0x0c
-	formSdata       = 0x0d
-	formStrp        = 0x0e
-	formUdata       = 0x0f
-	formRefAddr     = 0x10
-	formRef1        = 0x11
-	formRef2        = 0x12
-	formRef4        = 0x13
-	formRef8        = 0x14
-	formRefUdata    = 0x15
-	formIndirect    = 0x16
-	formSecOffset   = 0x17
-	formExprloc     = 0x18
-	formFlagPresent = 0x19
-	formStrx        = 0x1a
-	formAddrx       = 0x1b
-	formRefSup4     = 0x1c
-	formStrpSup     = 0x1d
-	formData16      = 0x1e
-	formLineStrp    = 0x1f
-	formRefSig8     = 0x20
-	formImplicit    = 0x21
-	formLoclistx    = 0x22
-	formRnglistx    = 0x23
-	formRefSup8     = 0x24
-	formStrx1       = 0x25
-	formStrx2       = 0x26
-	formStrx3       = 0x27
-	formStrx4       = 0x28
-	formAddrx1      = 0x29
-	formAddrx2      = 0x2a
-	formAddrx3      = 0x2b
-	formAddrx4      = 0x2c
-	formGNUAddrx    = 0x1f01
-	formGNUStrx     = 0x1f02
-	formGNURefAlt   = 0x1f20
-	formGNUStrpAlt  = 0x1f21
+	formString   = 0x08
+	formRef4     = 0x13
+	formImplicit = 0x21
 )
 
 // A valueKind says what a value's number is.
@@ -74,11 +36,95 @@ const (
 	valueStrx                      // an index into the unit's part of .debug_str_offsets
 	valueRefSup                    // an offset into .debug_info of the supplementary file
 	valueStrpSup                   // an offset into .debug_str there
+	valueBlock                     // an offset into the section read, of size bytes
 )
 
 type value struct {
 	kind valueKind
+	size uint32 // of a block
 	n    uint64
+}
+
+// number returns a value that is a number like that of a line.
+func (v value) number() uint32 {
+	if v.kind == valueBlock {
+		return 0
+	}
+	return uint32(v.n)
+}
+
+// How a value is written that has not the same number of bytes in all files.
+const (
+	sizeUnknown = -1 - iota
+	sizeAddress
+	sizeOffset
+	sizeRefAddr // an offset, but in DWARF 2 an address
+	sizeULEB
+	sizeSLEB
+	sizeString
+	sizeBlock1 // a block behind its length in one byte
+	sizeBlock2
+	sizeBlock4
+	sizeBlock
+	sizeTrue     // not at all: it is 1
+	sizeImplicit // not at all: the abbreviation has it
+	sizeIndirect // behind the number of its form
+)
+
+// These are the names of the kinds and of the sizes in formTable, in their order.
+const (
+	kindNames = "none addr addrx const offset rnglistx ref string strp linestrp strx refsup strpsup block"
+	sizeNames = "unknown address offset refaddr uleb sleb string block1 block2 block4 block " +
+		"true implicit indirect"
+)
+
+// formTable has each form: its number, the kind of its values, and how they are written, which may
+// be a number of bytes. Numbers from gnuForms on stand for GNU's from 0x1f00 on.
+const formTable = `
+01 addr address     03 block block2     04 block block4   05 const 2         06 const 4
+07 const 8          08 string string    09 block block    0a block block1    0b const 1
+0c const 1          0d const sleb       0e strp offset    0f const uleb      10 ref refaddr
+11 ref 1            12 ref 2            13 ref 4          14 ref 8           15 ref uleb
+16 none indirect    17 offset offset    18 block block    19 const true      1a strx uleb
+1b addrx uleb       1c refsup 4         1d strpsup offset 1e none 16         1f linestrp offset
+20 none 8           21 const implicit   22 none uleb      23 rnglistx uleb   24 refsup 8
+25 strx 1           26 strx 2           27 strx 3         28 strx 4          29 addrx 1
+2a addrx 2          2b addrx 3          2c addrx 4
+41 addrx uleb       42 strx uleb        60 refsup offset  61 strpsup offset`
+
+const gnuForms = 0x40
+
+// A shape is what a form says of its values.
+type shape struct {
+	kind valueKind
+	size int8 // in bytes, or one of the above
+}
+
+var formShapes = func() (all [gnuForms + 0x22]shape) {
+	for i := range all {
+		all[i].size = sizeUnknown
+	}
+	kinds, sizes := strings.Fields(kindNames), strings.Fields(sizeNames)
+	for form := range slices.Chunk(strings.Fields(formTable), 3) {
+		no, _ := strconv.ParseUint(form[0], 16, 8)
+		size, err := strconv.Atoi(form[2])
+		if err != nil {
+			size = -1 - slices.Index(sizes, form[2])
+		}
+		all[no] = shape{valueKind(slices.Index(kinds, form[1])), int8(size)}
+	}
+	return all
+}()
+
+// shapeOf returns the shape of a form; that of an unknown one has sizeUnknown.
+func shapeOf(form uint64) shape {
+	switch at := form - 0x1f00 + gnuForms; {
+	case form < gnuForms:
+		return formShapes[form]
+	case form >= 0x1f00 && at < uint64(len(formShapes)):
+		return formShapes[at]
+	}
+	return formShapes[0]
 }
 
 // A format is what the size of a value depends on.
@@ -89,107 +135,73 @@ type format struct {
 	base     uint64 // of the unit's header in .debug_info, for references
 }
 
-// form reads a value of the given form. implicit is the abbreviation's own value
-// for DW_FORM_implicit_const. An unknown form makes the cursor bad, as nothing
-// after it can be found.
-func readForm(c *elf.Cursor, form uint64, implicit int64, f *format) value {
-	if form == formIndirect {
-		if form = c.ULEB(); form == formIndirect || form == formImplicit {
-			c.Bad = true
-		}
+// offsetSize returns the size of an offset in bytes.
+func (f *format) offsetSize() int {
+	if f.dwarf64 {
+		return 8
 	}
-	switch form {
-	case formAddr:
-		return value{valueAddr, c.Uint(f.addrSize)}
-	case formAddrx, formGNUAddrx:
-		return value{valueAddrx, c.ULEB()}
-	case formAddrx1, formAddrx2, formAddrx3, formAddrx4:
-		return value{valueAddrx, c.Uint(int(form-formAddrx1) + 1)}
-	case formData1, formFlag, formData2, formData4, formData8:
-		return value{valueConst, c.Uint(fixedSize(form, f))}
-	case formUdata:
-		return value{valueConst, c.ULEB()}
-	case formSdata:
-		return value{valueConst, uint64(c.SLEB())}
-	case formImplicit:
-		return value{valueConst, uint64(implicit)}
-	case formFlagPresent:
-		return value{valueConst, 1}
-	case formSecOffset:
-		return value{valueOffset, c.Offset(f.dwarf64)}
-	case formRnglistx:
-		return value{valueRnglistx, c.ULEB()}
-	case formRef1, formRef2, formRef4, formRef8:
-		return value{valueRef, f.base + c.Uint(fixedSize(form, f))}
-	case formRefUdata:
-		return value{valueRef, f.base + c.ULEB()}
-	case formRefAddr:
-		return value{valueRef, c.Uint(fixedSize(form, f))}
-	case formString:
-		v := value{valueString, c.Base + uint64(c.At)}
-		c.SkipString()
-		return v
-	case formStrp:
-		return value{valueStrp, c.Offset(f.dwarf64)}
-	case formLineStrp:
-		return value{valueLineStrp, c.Offset(f.dwarf64)}
-	case formStrx, formGNUStrx:
-		return value{valueStrx, c.ULEB()}
-	case formStrx1, formStrx2, formStrx3, formStrx4:
-		return value{valueStrx, c.Uint(int(form-formStrx1) + 1)}
-	case formBlock1:
-		c.Skip(c.Uint(1))
-	case formBlock2:
-		c.Skip(c.Uint(2))
-	case formBlock4:
-		c.Skip(c.Uint(4))
-	case formBlock, formExprloc:
-		c.Skip(c.ULEB())
-	case formData16, formRefSig8:
-		c.Skip(uint64(fixedSize(form, f)))
-	case formLoclistx:
-		c.ULEB()
-	case formRefSup4, formRefSup8, formGNURefAlt:
-		return value{valueRefSup, c.Uint(fixedSize(form, f))}
-	case formStrpSup, formGNUStrpAlt:
-		return value{valueStrpSup, c.Offset(f.dwarf64)}
-	default:
-		c.Bad = true
-	}
-	return value{}
+	return 4
 }
 
-// fixedSize returns the size in bytes of every value of a form, or -1 if it depends
-// on the value.
-func fixedSize(form uint64, f *format) int {
-	offset := 4
-	if f.dwarf64 {
-		offset = 8
+// read reads a value. implicit is the abbreviation's own value for DW_FORM_implicit_const.
+// An unknown form makes the cursor bad, as nothing after it can be found.
+func (s shape) read(c *elf.Cursor, implicit int64, f *format) (v value) {
+	if s.size == sizeIndirect {
+		s = shapeOf(c.ULEB())
+		c.Bad = c.Bad || s.size == sizeIndirect || s.size == sizeImplicit
 	}
-	switch form {
-	case formFlagPresent, formImplicit:
-		return 0
-	case formData1, formFlag, formRef1, formStrx1, formAddrx1:
-		return 1
-	case formData2, formRef2, formStrx2, formAddrx2:
-		return 2
-	case formStrx3, formAddrx3:
-		return 3
-	case formData4, formRef4, formStrx4, formAddrx4, formRefSup4:
-		return 4
-	case formData8, formRef8, formRefSig8, formRefSup8:
-		return 8
-	case formData16:
-		return 16
-	case formAddr:
-		return f.addrSize
-	case formSecOffset, formStrp, formLineStrp, formStrpSup, formGNURefAlt, formGNUStrpAlt:
-		return offset
-	case formRefAddr:
-		if f.version == 2 {
-			return f.addrSize
+	switch v.kind = s.kind; s.size {
+	case sizeULEB:
+		v.n = c.ULEB()
+	case sizeSLEB:
+		v.n = uint64(c.SLEB())
+	case sizeString:
+		v.n = c.Base + uint64(c.At)
+		c.SkipString()
+	case sizeBlock1, sizeBlock2, sizeBlock4:
+		return readBlock(c, c.Uint(1<<(sizeBlock1-s.size)))
+	case sizeBlock:
+		return readBlock(c, c.ULEB())
+	case sizeTrue:
+		v.n = 1
+	case sizeImplicit:
+		v.n = uint64(implicit)
+	case sizeUnknown, sizeIndirect:
+		c.Bad = true
+	default:
+		if n := s.fixed(f); s.kind == valueNone {
+			c.Skip(uint64(n))
+		} else {
+			v.n = c.Uint(n)
 		}
-		return offset
+	}
+	switch {
+	case s.kind == valueNone:
+		return value{}
+	case s.kind == valueRef && s.size != sizeRefAddr:
+		v.n += f.base
+	}
+	return v
+}
+
+// readBlock reads a block behind its length.
+func readBlock(c *elf.Cursor, size uint64) value {
+	v := value{kind: valueBlock, size: uint32(size), n: c.Base + uint64(c.At)}
+	c.Skip(size)
+	return v
+}
+
+// fixed returns the size in bytes of every value of the shape, or -1 if it depends on the value.
+func (s shape) fixed(f *format) int {
+	switch {
+	case s.size >= 0:
+		return int(s.size)
+	case s.size == sizeAddress, s.size == sizeRefAddr && f.version == 2:
+		return f.addrSize
+	case s.size == sizeOffset, s.size == sizeRefAddr:
+		return f.offsetSize()
+	case s.size == sizeTrue, s.size == sizeImplicit:
+		return 0
 	}
 	return -1
 }

@@ -262,20 +262,23 @@ func (t *LineTable) readHeader(c *elf.Cursor, f *format) (h lineHeader, ok bool)
 		t.Files = readEntries(&names, f, t.Files)
 	} else {
 		for names.At < program && names.B[names.At] != 0 && len(t.dirs) < maxNames {
-			t.dirs = append(t.dirs, readForm(&names, formString, 0, f))
+			t.dirs = append(t.dirs, readString(&names))
 		}
 		names.U8()
 		for names.At < program && names.B[names.At] != 0 && len(t.Files) < maxNames {
-			t.Files = append(t.Files, t.fileEntry(&names, f))
+			t.Files = append(t.Files, fileEntry(&names))
 		}
 	}
 	c.At = program
 	return h, true
 }
 
+// readString reads a string given in place.
+func readString(c *elf.Cursor) value { return shapeOf(formString).read(c, 0, nil) }
+
 // fileEntry reads an entry of the file table before DWARF 5.
-func (t *LineTable) fileEntry(c *elf.Cursor, f *format) LineFile {
-	file := LineFile{name: readForm(c, formString, 0, f), dir: c.ULEB()}
+func fileEntry(c *elf.Cursor) LineFile {
+	file := LineFile{name: readString(c), dir: c.ULEB()}
 	c.ULEB() // time of last change
 	c.ULEB() // length
 	return file
@@ -288,17 +291,20 @@ func readEntries(c *elf.Cursor, f *format, entries []LineFile) []LineFile {
 	const (
 		lnctPath, lnctDirectory = 1, 2
 	)
-	type field struct{ content, form uint64 }
+	type field struct {
+		content uint64
+		shape
+	}
 	fields := make([]field, 0, 8)
 	for range c.U8() {
-		fields = append(fields, field{c.ULEB(), c.ULEB()})
+		fields = append(fields, field{c.ULEB(), shapeOf(c.ULEB())})
 	}
 	n := c.ULEB()
 	for ; n > 0 && !c.Bad && len(entries) < maxNames; n-- {
 		var e LineFile
 		start := c.At
 		for _, fd := range fields {
-			v := readForm(c, fd.form, 0, f)
+			v := fd.read(c, 0, f)
 			switch fd.content {
 			case lnctPath:
 				e.name = v
@@ -375,7 +381,7 @@ func (r *lineRun) extended() bool {
 			r.state.Addr = 1 << 62 // lld's mark of what it dropped, which must not come around to 0
 		}
 	case defineFile:
-		r.Files = append(r.Files, r.fileEntry(c, &format{}))
+		r.Files = append(r.Files, fileEntry(c))
 		c.Bad = c.Bad || len(r.Files) >= maxNames
 	case setDiscriminator:
 		r.state.Disc = uint32(c.ULEB())

@@ -133,6 +133,15 @@ func (r *Reader) behindChildren(u *unit, off uint64) (end uint64, ok bool) {
 	return off, true
 }
 
+// block returns a cursor over the bytes of a value that is a block.
+func (r *Reader) block(v value) (c elf.Cursor) {
+	if v.kind == valueBlock {
+		c = r.infoPages.Cursor(v.n, uint64(v.size))
+	}
+	c.B = c.B[:min(len(c.B), int(v.size))]
+	return c
+}
+
 // local reads the entry of a variable.
 func (r *Reader) local(l *Loaded, off uint64, function string) Local {
 	v := Local{Function: function}
@@ -142,31 +151,14 @@ func (r *Reader) local(l *Loaded, off uint64, function string) Local {
 	v.Name, v.File, v.Line = d.Name, d.StartFile, d.StartLine
 	typed := value{}
 	typeOf := u
-	for range 8 { // to the entry that an inlined one is of
-		var next value
-		for _, a := range r.attributes(u, off) {
-			switch a.attr {
-			case attrLocation:
-				if len(a.block) > 0 && a.block[0] == opFbreg {
-					c := elf.Cursor{B: a.block[1:]}
-					v.Offset = c.SLEB()
-					v.HasOffset = !c.Bad
-				}
-			case attrType:
-				if typed.kind == valueNone {
-					typed, typeOf = a.value, u
-				}
-			case attrOrigin, attrSpecification:
-				next = a.value
-			}
+	for of, e := range r.origins(u, off) {
+		if c := r.block(e.at[atLocation]); c.U8() == opFbreg {
+			v.Offset = c.SLEB()
+			v.HasOffset = !c.Bad
 		}
-		if next.kind != valueRef {
-			break
+		if typed.kind == valueNone {
+			typed, typeOf = e.at[atType], of
 		}
-		if u = r.unitAt(u, next.n); u == nil {
-			break
-		}
-		off = next.n
 	}
 	if typed.kind == valueRef {
 		if u := r.unitAt(typeOf, typed.n); u != nil {
@@ -178,24 +170,16 @@ func (r *Reader) local(l *Loaded, off uint64, function string) Local {
 
 // typeSize returns the size in bytes of a type.
 func (r *Reader) typeSize(u *unit, off uint64, depth int) (n uint64, ok bool) {
-	if depth > 32 {
+	e, ok := r.dieAt(u, off)
+	of := e.at[atType]
+	switch {
+	case depth > 32 || !ok:
 		return 0, false
-	}
-	of := value{}
-	for _, a := range r.attributes(u, off) {
-		switch {
-		case a.attr == attrByteSize && a.kind == valueConst:
-			return a.n, true
-		case a.attr == attrType:
-			of = a.value
-		}
-	}
-	tag, counts := r.typeShape(u, off)
-	switch tag {
-	case tagPointerType, tagReferenceType, tagRvalueReference:
+	case e.at[atByteSize].kind == valueConst:
+		return e.at[atByteSize].n, true
+	case e.tag == tagPointerType || e.tag == tagReferenceType || e.tag == tagRvalueReference:
 		return uint64(u.addrSize), true
-	}
-	if of.kind != valueRef {
+	case of.kind != valueRef:
 		return 0, false
 	}
 	to := r.unitAt(u, of.n)
@@ -203,7 +187,8 @@ func (r *Reader) typeSize(u *unit, off uint64, depth int) (n uint64, ok bool) {
 		return 0, false
 	}
 	n, ok = r.typeSize(to, of.n, depth+1)
-	if tag == tagArrayType {
+	if e.tag == tagArrayType {
+		counts := r.dimensions(u, off)
 		for _, count := range counts {
 			n *= count
 		}
@@ -212,16 +197,12 @@ func (r *Reader) typeSize(u *unit, off uint64, depth int) (n uint64, ok bool) {
 	return n, ok
 }
 
-// typeShape returns the tag of a type's entry, and of an array how many elements it has in each
-// dimension; nil if it does not say it.
-func (r *Reader) typeShape(u *unit, off uint64) (tag uint64, counts []uint64) {
+// dimensions returns how many elements an array has in each dimension; nil if its entry does not
+// say it.
+func (r *Reader) dimensions(u *unit, off uint64) (counts []uint64) {
 	a, next, ok := r.entryAt(u, off)
-	if !ok || a == nil {
-		return 0, nil
-	}
-	tag = a.tag
-	if tag != tagArrayType || !a.children {
-		return tag, nil
+	if !ok || a == nil || !a.children {
+		return nil
 	}
 	for len(counts) < 16 {
 		off = next
@@ -231,21 +212,16 @@ func (r *Reader) typeShape(u *unit, off uint64) (tag uint64, counts []uint64) {
 		if a.tag != tagSubrangeType {
 			continue
 		}
-		known := false
-		for _, s := range r.attributes(u, off) {
-			switch {
-			case s.kind != valueConst:
-			case s.attr == attrCount:
-				counts, known = append(counts, s.n), true
-			case s.attr == attrUpperBound && !known:
-				counts, known = append(counts, s.n+1), true
-			}
-		}
-		if !known {
-			return tag, nil
+		switch e, _ := r.dieAt(u, off); {
+		case e.at[atCount].kind == valueConst:
+			counts = append(counts, e.at[atCount].n)
+		case e.at[atUpperBound].kind == valueConst:
+			counts = append(counts, e.at[atUpperBound].n+1)
+		default:
+			return nil
 		}
 	}
-	return tag, counts
+	return counts
 }
 
 // Global returns where the variable at an address is declared, if it is one outside of functions.
@@ -292,13 +268,9 @@ func (r *Reader) globalIn(u *unit, addr uint64) (found uint64, ok bool) {
 			break
 		}
 		if a.tag == tagVariable {
-			for i := range a.attrs {
-				s := &a.attrs[i]
-				before := c
-				readForm(&c, s.form, s.implicit, &u.format)
-				if s.attr == attrLocation && r.isAt(u, blockOf(&before, s.form), addr) {
-					return off, true
-				}
+			e := die{}
+			if r.readAttrs(&c, u, a, &e); r.isAt(u, e.at[atLocation], addr) {
+				return off, true
 			}
 		} else if depth > 0 && a.tag != tagNamespace && skipAll(&c, u, a) {
 			continue
@@ -315,13 +287,10 @@ func (r *Reader) globalIn(u *unit, addr uint64) (found uint64, ok bool) {
 }
 
 // isAt reports whether a location is an address, and that one.
-func (r *Reader) isAt(u *unit, block []byte, addr uint64) bool {
+func (r *Reader) isAt(u *unit, location value, addr uint64) bool {
 	const opAddr, opAddrx, opGNUAddrx = 0x03, 0xa1, 0xfb
-	if len(block) < 2 {
-		return false
-	}
-	c := elf.Cursor{B: block[1:], Big: r.File.Big()}
-	switch block[0] {
+	c := r.block(location)
+	switch c.U8() {
 	case opAddr:
 		n := c.Uint(u.addrSize)
 		return !c.Bad && c.At == len(c.B) && n == addr

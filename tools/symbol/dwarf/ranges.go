@@ -30,10 +30,7 @@ func (r *Reader) ranges(u *unit, e *die) []elf.Span {
 			r.keep(low, high)
 		}
 	case valueRnglistx:
-		size := uint64(4)
-		if u.dwarf64 {
-			size = 8
-		}
+		size := uint64(u.offsetSize())
 		if e.at[atRanges].n > r.rnglists.Size {
 			break
 		}

@@ -14,7 +14,6 @@ type FuncTree struct {
 // A Call is a function or a call inlined into it; Reader.CallName has its name.
 type Call struct {
 	Parent             int32 // the call that this one is in, -1 for the function itself
-	inlined            bool
 	name, linkage      value
 	origin             value
 	CallFile, CallLine uint32
@@ -89,15 +88,12 @@ func (r *Reader) readTree(c *elf.Cursor, u *unit) {
 			if c.Bad || !r.spend(len(a.attrs)) {
 				return
 			}
-			n := Call{off: off, Parent: in, inlined: a.tag == tagInlinedSubroutine, name: e.at[atName],
-				linkage: e.at[atLinkage], origin: e.at[atOrigin]}
-			if n.origin.kind == valueNone {
-				n.origin = e.at[atSpecification]
-			}
-			if !n.inlined {
+			n := Call{off: off, Parent: in, name: e.at[atName], linkage: e.at[atLinkage],
+				origin: e.origin(), CallFile: e.at[atCallFile].number(),
+				CallLine: e.at[atCallLine].number()}
+			if a.tag == tagSubprogram {
 				n.Parent = -1
 			}
-			n.CallFile, n.CallLine = uint32(e.at[atCallFile].n), uint32(e.at[atCallLine].n)
 			self = int32(len(t.Calls))
 			t.Calls = append(t.Calls, n)
 			for _, s := range r.ranges(u, &e) {

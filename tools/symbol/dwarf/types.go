@@ -33,33 +33,6 @@ const (
 	byAny               // whoever reads a type, with all that it leads to
 )
 
-// The attributes of types, but for those of detail.go.
-const (
-	attrDeclaration = 0x3c
-	attrExternal    = 0x3f
-	attrGoKey       = 0x2901
-	attrGoElem      = 0x2902
-)
-
-// referring returns a bit for an attribute that CheckTypes follows or counts, or 0.
-func referring(attr uint64) uint8 {
-	switch attr {
-	case attrName:
-		return 1
-	case attrOrigin:
-		return 2
-	case attrSpecification:
-		return 4
-	case attrType:
-		return 8
-	case attrGoKey:
-		return 16
-	case attrGoElem:
-		return 32
-	}
-	return 0
-}
-
 // The tags of types and of what they have in them, but for those of local.go.
 const (
 	tagClass      = 0x02
@@ -106,6 +79,7 @@ type node struct {
 // typeGraph is what the entries' references lead to.
 type typeGraph struct {
 	r       *Reader
+	e       die // the entry at hand
 	nodes   []node
 	edges   []edge
 	starts  bitSet      // where entries begin
@@ -234,34 +208,6 @@ func (g *typeGraph) unit(u *unit) error {
 	return nil
 }
 
-// readTypeAttrs reads an entry's name, whether it is defined in it, and the references: to its
-// type, to what it completes, and Go's to the key and the element.
-func readTypeAttrs(u *unit, a *abbrev, c *elf.Cursor) (name value, inside bool, refs [4]uint64) {
-	inside, refs = true, [4]uint64{nowhere, nowhere, nowhere, nowhere}
-	for i := range a.attrs {
-		s := &a.attrs[i]
-		v, to := readForm(c, s.form, s.implicit, &u.format), -1
-		switch s.attr {
-		case attrName:
-			name = v
-		case attrExternal, attrDeclaration:
-			inside = false
-		case attrType:
-			to = 0
-		case attrOrigin, attrSpecification:
-			to = 1
-		case attrGoKey:
-			to = 2
-		case attrGoElem:
-			to = 3
-		}
-		if v.kind == valueRef && to >= 0 {
-			refs[to] = v.n
-		}
-	}
-	return name, inside, refs
-}
-
 // entry reads an entry's references. It returns its node, or -1 if it has none.
 func (g *typeGraph) entry(u *unit, a *abbrev, c *elf.Cursor, at uint64) int32 {
 	kind, me, in := uint8(0), int32(-1), int32(-1)
@@ -276,38 +222,40 @@ func (g *typeGraph) entry(u *unit, a *abbrev, c *elf.Cursor, at uint64) int32 {
 		g.r.skipAttrs(c, u, a)
 		return -1
 	}
-	name, inside, refs := readTypeAttrs(u, a, c)
+	e := &g.e
+	*e = die{tag: a.tag}
+	e.read(c, u, a) // g.attrs counts
 	text := uint64(0)
 	if (kind != 0 || part || a.tag == tagMember) && !c.Bad {
-		text = uint64(len(g.r.string(u, &g.r.infoPages, name)))
+		text = uint64(len(g.r.string(u, &g.r.infoPages, e.at[atName])))
 	}
 	if kind != 0 {
 		me = int32(len(g.nodes))
 		g.nodes = append(g.nodes, node{off: at, first: -1, depth: 1, text: 16 + text, tag: uint8(a.tag),
 			named: text > 0})
 	}
-	if refs[1] != nowhere {
+	if origin := e.origin(); origin.kind == valueRef {
 		g.made.add(at)
-		g.origins = append(g.origins, [2]uint64{at, refs[1]})
-		g.refer(-1, refs[1], 0)
+		g.origins = append(g.origins, [2]uint64{at, origin.n})
+		g.refer(-1, origin, 0)
 	}
 	of := uint8(byAny)
 	if text == 0 {
 		of |= byText // godwarf's, where a type has no name
 	}
-	g.refer(me, refs[2], of)
-	g.refer(me, refs[3], of)
+	g.refer(me, e.at[atGoKey], of)
+	g.refer(me, e.at[atGoElem], of)
 	if in < 0 || kind != 0 {
-		g.refer(me, refs[0], kind)
+		g.refer(me, e.at[atType], kind)
 		return me
 	}
-	g.part(&g.nodes[in], in, a.tag, refs[0], text, inside)
+	g.part(&g.nodes[in], in, e, text)
 	return me
 }
 
 // part adds to a type what an entry in it is of: a member, a parameter, a dimension, a name.
-func (g *typeGraph) part(of *node, in int32, tag, to, text uint64, inside bool) {
-	kind := uint8(0)
+func (g *typeGraph) part(of *node, in int32, e *die, text uint64) {
+	kind, tag := uint8(0), e.tag
 	switch {
 	case of.tag == tagArrayType && tag == tagSubrangeType:
 		of.depth++
@@ -317,7 +265,7 @@ func (g *typeGraph) part(of *node, in int32, tag, to, text uint64, inside bool) 
 		kind = byAny | byText
 	case tag == tagMember && (of.tag == tagStruct || of.tag == tagClass || of.tag == tagUnion):
 		kind = byAny
-		if inside {
+		if e.at[atExternal].kind == valueNone && e.at[atDeclaration].kind == valueNone {
 			kind |= byValue
 		}
 		if !of.named {
@@ -325,14 +273,15 @@ func (g *typeGraph) part(of *node, in int32, tag, to, text uint64, inside bool) 
 			kind |= byText
 		}
 	}
-	g.refer(in, to, kind)
+	g.refer(in, e.at[atType], kind)
 }
 
 // refer adds a reference, from -1 if nobody recurses along it.
-func (g *typeGraph) refer(from int32, to uint64, kind uint8) {
-	if to == nowhere {
+func (g *typeGraph) refer(from int32, v value, kind uint8) {
+	if v.kind != valueRef {
 		return
 	}
+	to := v.n
 	if !g.starts.has(to) {
 		g.forward = append(g.forward, to)
 	}

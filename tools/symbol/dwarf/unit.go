@@ -234,10 +234,7 @@ func (r *Reader) root(u *unit) (e die, ok bool) {
 			r.lost.Store(&splitLost)
 		}
 		// Without a base attribute the lists begin after the section's header.
-		header := uint64(8)
-		if u.dwarf64 {
-			header = 16
-		}
+		header := 2 * uint64(u.offsetSize())
 		u.addrBase, u.strOffsetsBase, u.rngListBase = header, header, header+4
 		if u.version < 5 { // those sections had no headers when they were an extension
 			u.addrBase, u.strOffsetsBase = 0, 0
@@ -304,10 +301,7 @@ func (r *Reader) string(u *unit, in *elf.Pages, v value) string {
 	case valueLineStrp:
 		return string(r.lineStrPages.CString(v.n))
 	case valueStrx:
-		size := uint64(4)
-		if u.dwarf64 {
-			size = 8
-		}
+		size := uint64(u.offsetSize())
 		if v.n > r.strOffsets.Size {
 			return ""
 		}
