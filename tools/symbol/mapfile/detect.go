@@ -103,18 +103,18 @@ func digitFirst(name string) bool { return name != "" && name[0] >= '0' && name[
 
 // binary says what a file is that is no text, or "".
 func binary(text string) string {
-	switch {
+	switch zero := strings.IndexByte(text[:min(len(text), 4096)], 0); {
 	case text == "":
 		return "empty"
 	case strings.HasPrefix(text, "\x7fELF"):
 		return "an ELF file, which belongs after -e"
-	case strings.HasPrefix(text, "MZ") && strings.IndexByte(text[:min(len(text), 512)], 0) >= 0:
+	case strings.HasPrefix(text, "MZ") && zero >= 0 && zero < 512:
 		return "a PE file; give the map that its linker wrote"
-	case strings.HasPrefix(text, "\xff\xfe"), strings.HasPrefix(text, "\xfe\xff"):
+	case hasPrefix(text, []string{"\xff\xfe", "\xfe\xff"}):
 		return "UTF-16 text, as an older PowerShell's > writes; convert it to UTF-8"
 	case strings.HasPrefix(text, "\x1f\x8b"):
 		return "a gzip file; unpack it"
-	case strings.IndexByte(text[:min(len(text), 4096)], 0) >= 0:
+	case zero >= 0:
 		return "no text"
 	}
 	return ""

@@ -46,11 +46,7 @@ type Symbol struct {
 
 // IsFunc reports whether the symbol names code.
 func (s *Symbol) IsFunc() bool {
-	switch s.Type {
-	case 'T', 't', 'W', 'w', 'i':
-		return true
-	}
-	return false
+	return strings.IndexByte("TtWwi", s.Type) >= 0
 }
 
 // A Region is a piece of a program that a linker's map lists: what one object file
@@ -170,11 +166,11 @@ func (m *Map) finish() error {
 		return fmt.Errorf("%s: %d symbols are too many", m.name, len(m.syms))
 	}
 	m.sortSymbols()
-	slices.SortStableFunc(m.regions, func(a, b Region) int { return cmp.Compare(a.Addr, b.Addr) })
+	m.sortRegions()
 	m.nameRegions()
 	for i := range m.syms {
 		s := &m.syms[i]
-		if !s.IsFunc() || s.Size == 0 && isEndMark(s.Name) || isNoFunc(s.Name) {
+		if !s.IsFunc() || s.Size == 0 && slices.Contains(endMarks, s.Name) || isNoFunc(s.Name) {
 			continue
 		}
 		if n := len(m.funcs); n > 0 && m.syms[m.funcs[n-1]].Addr == s.Addr {
@@ -237,7 +233,7 @@ func (s *Symbol) better(o *Symbol) bool {
 }
 
 func (s *Symbol) isMark() int {
-	if s.mark || s.Size == 0 && isStartMark(s.Name) {
+	if s.mark || s.Size == 0 && slices.Contains(startMarks, s.Name) {
 		return 1
 	}
 	return 0
@@ -253,25 +249,13 @@ func (s *Symbol) binding() int {
 	return 0
 }
 
-// isStartMark reports whether name is one that linker scripts set at the start of
-// code. nm does not tell it from the first function's.
-func isStartMark(name string) bool {
-	switch name {
-	case "_text", "_stext", "__text_start", "_ftext", "__executable_start", "_sinittext",
-		"__init_begin", "__inittext_begin":
-		return true
-	}
-	return false
-}
-
-// isEndMark reports whether name is one that linker scripts set at the end of code.
-func isEndMark(name string) bool {
-	switch name {
-	case "etext", "_etext", "__etext", "_einittext", "__inittext_end", "__init_end":
-		return true
-	}
-	return false
-}
+// What linker scripts set at the start of code, which nm does not tell from the first function,
+// and at its end.
+var (
+	startMarks = strings.Fields(`_text _stext __text_start _ftext __executable_start _sinittext
+		__init_begin __inittext_begin`)
+	endMarks = strings.Fields("etext _etext __etext _einittext __inittext_end __init_end")
+)
 
 // isNoFunc reports whether name stands among functions and is none: what Go's linker
 // sets at both ends of the text, and what says where an ARM's code and data begin (ELF
@@ -338,7 +322,7 @@ func (m *Map) Find(addr uint64) (Symbol, bool) {
 			if n > 0 {
 				continue
 			}
-			s.Size = m.extent(m.funcs[i])
+			s.Size = m.span(int(m.funcs[i]), s.Addr)
 		}
 		if addr-s.Addr < s.Size {
 			return s, true
@@ -347,9 +331,6 @@ func (m *Map) Find(addr uint64) (Symbol, bool) {
 	return Symbol{}, false
 }
 
-// extent returns how many bytes symbol i covers when the map does not say.
-func (m *Map) extent(i int32) uint64 { return m.span(int(i), m.syms[i].Addr) }
-
 // from returns which of the symbols is the first at addr or above.
 func (m *Map) from(addr uint64) int {
 	return sort.Search(len(m.syms), func(i int) bool { return m.syms[i].Addr >= addr })
@@ -357,6 +338,10 @@ func (m *Map) from(addr uint64) int {
 
 func (m *Map) sortSymbols() {
 	slices.SortStableFunc(m.syms, func(a, b Symbol) int { return cmp.Compare(a.Addr, b.Addr) })
+}
+
+func (m *Map) sortRegions() {
+	slices.SortStableFunc(m.regions, func(a, b Region) int { return cmp.Compare(a.Addr, b.Addr) })
 }
 
 // Span returns the distance from addr, where a function is, to whatever else begins
@@ -431,7 +416,7 @@ func (m *Map) InText(addr uint64) bool {
 	}
 	// Padding between two functions.
 	s, ok := m.Nearest(addr)
-	return ok && s.IsFunc() && addr-s.Addr < MaxUnsized && !isEndMark(s.Name) && !isNoFunc(s.Name)
+	return ok && s.IsFunc() && addr-s.Addr < MaxUnsized && !slices.Contains(endMarks, s.Name) && !isNoFunc(s.Name)
 }
 
 // Logical returns the address of a segment's offset, the form in which Microsoft's
@@ -444,30 +429,26 @@ func (m *Map) Logical(segment, offset uint64) (addr uint64, ok bool) {
 // isData reports whether a section of this name holds data. Other names are anyone's
 // guess, and mostly code: what nobody runs needs no name in an embedded linker
 // script.
-func isData(section string) bool {
-	return hasPrefix(section,
-		".data", ".bss", ".sbss", ".sdata", ".ldata", ".lbss", ".rodata", ".lrodata", ".rdata", ".tdata",
-		".tbss", ".tls",
-		".got", ".igot", ".dyn", ".interp", ".note", ".rela", ".rel.", ".relr", ".eh_frame",
-		".gcc_except", ".gnu", ".hash", ".init_array", ".fini_array",
-		".preinit_array", ".ctors", ".dtors", ".jcr", ".comment", ".debug", ".zdebug", ".stab", ".symtab",
-		".strtab", ".shstrtab",
-		".pdata", ".xdata", ".idata", ".edata", ".CRT", ".rsrc", ".reloc", ".drectve", ".ARM.ex",
-		".ARM.attr", ".riscv.attr", ".heap", ".stack",
-		".gopclntab", ".go.", ".typelink", ".itablink", ".noptr", ".sframe", "COMMON")
-}
+func isData(section string) bool { return hasPrefix(section, dataSections) }
 
 // isUnloaded reports whether a section of this name is for tools only: its address,
 // mostly 0, means nothing.
-func isUnloaded(section string) bool {
-	return hasPrefix(section, ".debug", ".zdebug", ".comment", ".stab", ".symtab", ".strtab",
-		".shstrtab", ".gnu.lto", ".gnu.attributes",
-		".gnu.warning", ".note.GNU-stack", ".ARM.attr", ".riscv.attr", "/DISCARD/", ".drectve",
-		".gnu_debug")
-}
+func isUnloaded(section string) bool { return hasPrefix(section, unloadedSections) }
+
+// How the names of these sections begin.
+var (
+	dataSections = strings.Fields(`.data .bss .sbss .sdata .ldata .lbss .rodata .lrodata .rdata .tdata .tbss .tls .got
+		.igot .dyn .interp .note .rela .rel. .relr .eh_frame .gcc_except .gnu .hash .init_array
+		.fini_array .preinit_array .ctors .dtors .jcr .comment .debug .zdebug .stab .symtab
+		.strtab .shstrtab .pdata .xdata .idata .edata .CRT .rsrc .reloc .drectve .ARM.ex
+		.ARM.attr .riscv.attr .heap .stack .gopclntab .go. .typelink .itablink .noptr .sframe
+		COMMON`)
+	unloadedSections = strings.Fields(`.debug .zdebug .comment .stab .symtab .strtab .shstrtab .gnu.lto .gnu.attributes
+		.gnu.warning .note.GNU-stack .ARM.attr .riscv.attr /DISCARD/ .drectve .gnu_debug`)
+)
 
 // hasPrefix reports whether s begins with one of the prefixes.
-func hasPrefix(s string, prefixes ...string) bool {
+func hasPrefix(s string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }
 

@@ -19,6 +19,9 @@ func isType(s string) bool {
 		s[0] == '_')
 }
 
+// isUndefined reports whether s is a letter of a symbol that may have no address.
+func isUndefined(s string) bool { return s == "U" || s == "w" || s == "v" }
+
 // isFileHeading reports whether the line names a file or a member of an archive, as nm
 // does when it prints several.
 func isFileHeading(s string) bool {
@@ -29,7 +32,7 @@ func isFileHeading(s string) bool {
 // an address has the type 'U'.
 func bsdLine(s string) (sym Symbol, ok bool, err error) {
 	word, rest := token(s)
-	if isType(word) && s[0] == ' ' && (word == "U" || word == "w" || word == "v") {
+	if s != "" && s[0] == ' ' && isUndefined(word) {
 		return Symbol{Type: 'U'}, true, nil
 	}
 	addr, ok := hex(word)
@@ -121,7 +124,7 @@ func (m *Map) readNM(form string, read func(line string) (sym Symbol, ok bool, e
 // since demangled names have blanks.
 func posixLine(s string) (sym Symbol, ok bool) {
 	rest, last := lastToken(s)
-	if isType(last) && (last == "U" || last == "w" || last == "v") {
+	if isUndefined(last) {
 		return Symbol{Type: 'U'}, strings.TrimSpace(rest) != ""
 	}
 	v, ok := hex(last)

@@ -23,9 +23,7 @@
 package mapfile
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -148,29 +146,29 @@ func (r *segReader) heading(s string) (part int, ok bool) {
 		r.m.wide = len(strings.TrimSpace(after)) > 8
 		return partOther, true
 	}
-	switch f := strings.Join(strings.Fields(s), " "); {
-	case f == "Start Length Name Class":
-		return partTable, true
-	case f == "Start Stop Length Name Class":
-		r.m.segs.real = true
-		return partTable, true
-	case f == "Detailed map of segments":
-		return partPieces, true
-	case f == "Address Publics by Name":
-		return partByName, true
-	case strings.HasPrefix(f, "Address Publics by Value"):
+	f := strings.Join(strings.Fields(s), " ")
+	if strings.HasPrefix(f, "Address Publics by Value") {
 		r.rva = r.rva || isRvaHeading(s)
 		return partByValue, true
-	case f == "Static symbols":
-		return partStatic, true
-	case strings.HasPrefix(f, "Line numbers for "), strings.HasPrefix(f, "FIXUPS:"), f == "Exports",
-		f == "Imports",
-		strings.HasPrefix(f, "Bound resource files"), strings.HasPrefix(f, "Program entry point"),
-		strings.HasPrefix(f, "entry point at"):
+	}
+	r.m.segs.real = r.m.segs.real || f == "Start Stop Length Name Class"
+	if part, ok = headings[f]; !ok && hasPrefix(f, skipped) {
 		return partSkip, true
 	}
-	return 0, false
+	return part, ok
 }
+
+// headings are the lines that begin the parts, but for that of the symbols by value; of some,
+// which have nothing of use, skipped are the beginnings.
+var (
+	headings = map[string]int{
+		"Start Length Name Class": partTable, "Start Stop Length Name Class": partTable,
+		"Detailed map of segments": partPieces, "Address Publics by Name": partByName,
+		"Static symbols": partStatic, "Exports": partSkip, "Imports": partSkip,
+	}
+	skipped = []string{"Line numbers for ", "FIXUPS:", "Bound resource files", "Program entry point",
+		"entry point at"}
+)
 
 // row takes a line that begins with a logical address.
 func (r *segReader) row(part int, num uint16, off uint64, rest string) error {
@@ -443,7 +441,7 @@ func (r *segReader) regions() {
 // types tells data from code by the segments' classes.
 func (r *segReader) types() {
 	m := r.m
-	slices.SortStableFunc(m.regions, func(a, b Region) int { return cmp.Compare(a.Addr, b.Addr) })
+	m.sortRegions()
 	for i := range m.syms {
 		s := &m.syms[i]
 		if reg, ok := m.Region(s.Addr); ok && !reg.Code && s.Type != 'A' {
