@@ -205,11 +205,7 @@ func (a *activation) holding(c flow.Content, n int64, below *Frame) (v uint64, o
 	for at, w := range a.s.Slots {
 		if w.Value == c.Value && int64(w.Bytes) >= n && (at+n <= lo || at >= hi) &&
 			!a.flow.Pointed(at, n) {
-			if b, ok := a.f.memory(a.f.CFA+uint64(at), uint64(n)); ok {
-				var full [8]byte
-				copy(full[:], b)
-				found.add(le64(full[:]), true)(n)
-			}
+			found.add(a.f.number(a.f.CFA+uint64(at), int(n)))(n)
 		}
 	}
 	if x := a.flow.Node(c.Value); x.Kind == flow.Mem { // a word of the frame, as it was at the entry

@@ -45,12 +45,14 @@ func (f *Frame) register(n uint64) (v uint64, ok bool) {
 }
 
 // word returns 8 bytes of memory.
-func (f *Frame) word(addr uint64) (v uint64, ok bool) {
-	b, ok := f.memory(addr, 8)
-	if !ok {
-		return 0, false
-	}
-	return binary.LittleEndian.Uint64(b), true
+func (f *Frame) word(addr uint64) (v uint64, ok bool) { return f.number(addr, 8) }
+
+// number returns a number of up to 8 bytes of memory.
+func (f *Frame) number(addr uint64, size int) (v uint64, ok bool) {
+	b, ok := f.memory(addr, uint64(size))
+	var full [8]byte
+	copy(full[:], b)
+	return binary.LittleEndian.Uint64(full[:]), ok
 }
 
 // memory returns n bytes of memory, if all of them are known.

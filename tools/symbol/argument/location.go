@@ -163,115 +163,64 @@ func (l *lists) addr(i uint64, c *elf.Cursor) uint64 {
 	return a.Uint(8)
 }
 
-// The operations of expressions that are known.
+// The operations of expressions that say where a value is, or are of a function's frame.
 const (
-	opAddr      = 0x03
-	opDeref     = 0x06
-	opConst1u   = 0x08 // the next seven: 1, 2, 4 and 8 bytes, each without a sign and with one
-	opConst8s   = 0x0f
-	opConstu    = 0x10
-	opConsts    = 0x11
-	opMinus     = 0x1c
-	opPlus      = 0x22
-	opPlusConst = 0x23
-	opLit0      = 0x30
-	opLit31     = 0x4f
-	opReg0      = 0x50
-	opReg31     = 0x6f
-	opBreg0     = 0x70
-	opBreg31    = 0x8f
-	opRegx      = 0x90
-	opFbreg     = 0x91
-	opPiece     = 0x93
-	opCFA       = 0x9c
-	opValue     = 0x9f
+	opReg0  = 0x50
+	opReg31 = 0x6f
+	opRegx  = 0x90
+	opFbreg = 0x91
+	opPiece = 0x93
+	opCFA   = 0x9c
+	opValue = 0x9f
 )
 
 // pieces evaluates an expression in a frame. It reports false if that cannot be done; a piece
 // that is lost is no failure.
 func pieces(expr []byte, f *Frame) (all []piece, ok bool) {
-	c := elf.Cursor{B: expr}
-	var stack []uint64
-	pop := func() uint64 {
-		if len(stack) == 0 {
-			c.Bad = true
-			return 0
-		}
-		v := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		return v
-	}
-	push := func(v uint64, known bool) {
-		c.Bad = c.Bad || !known
-		stack = append(stack, v)
-	}
+	e := elf.Expr{Cursor: elf.Cursor{B: expr}, Register: f.register, Memory: f.number}
 	now := piece{}
+	found := func() { // an address is on the stack, unless the place is known
+		if now.kind == lost && len(e.Stack) > 0 {
+			now = piece{kind: inMemory, n: e.Pop()}
+		}
+	}
 	for range maxOps {
-		if c.Bad || len(all) >= maxPieces {
+		if e.Bad || len(all) >= maxPieces {
 			return nil, false
 		}
-		if c.Left() == 0 {
+		if e.Left() == 0 {
 			break
 		}
-		switch op := c.U8(); {
-		case op == opAddr:
-			push(c.Uint(8), true)
-		case op == opDeref:
-			push(f.word(pop()))
-		case op >= opConst1u && op <= opConst8s:
-			size := 1 << ((op - opConst1u) / 2)
-			if op&1 == 0 {
-				push(c.Uint(size), true)
-			} else {
-				push(uint64(c.Sint(size)), true)
-			}
-		case op == opConstu:
-			push(c.ULEB(), true)
-		case op == opConsts:
-			push(uint64(c.SLEB()), true)
-		case op == opMinus:
-			v := pop()
-			push(pop()-v, true)
-		case op == opPlus:
-			push(pop()+pop(), true)
-		case op == opPlusConst:
-			push(pop()+c.ULEB(), true)
-		case op >= opLit0 && op <= opLit31:
-			push(uint64(op-opLit0), true)
+		switch op := e.U8(); {
 		case op >= opReg0 && op <= opReg31:
 			now = piece{kind: inRegister, n: uint64(op - opReg0)}
 		case op == opRegx:
-			now = piece{kind: inRegister, n: c.ULEB()}
-		case op >= opBreg0 && op <= opBreg31:
-			v, known := f.register(uint64(op - opBreg0))
-			push(v+uint64(c.SLEB()), known)
+			now = piece{kind: inRegister, n: e.ULEB()}
 		case op == opFbreg: // Go's frame base is the CFA
-			push(f.CFA+uint64(c.SLEB()), f.CFA != 0)
+			e.Push(f.CFA + uint64(e.SLEB()))
+			e.Bad = e.Bad || f.CFA == 0
 		case op == opCFA:
-			push(f.CFA, f.CFA != 0)
+			e.Push(f.CFA)
+			e.Bad = e.Bad || f.CFA == 0
 		case op == opValue:
-			now = piece{kind: isValue, n: pop()}
+			now = piece{kind: isValue, n: e.Pop()}
 		case op == opPiece:
-			if now.kind == lost && len(stack) > 0 {
-				now = piece{kind: inMemory, n: pop()}
-			}
-			if now.size = c.ULEB(); now.size == 0 {
+			found()
+			if now.size = e.ULEB(); now.size == 0 {
 				return nil, false
 			}
-			all, now, stack = append(all, now), piece{}, stack[:0]
+			all, now, e.Stack = append(all, now), piece{}, e.Stack[:0]
 		default:
-			return nil, false
+			e.Step(op)
 		}
 	}
-	if c.Bad || c.Left() > 0 {
+	if e.Bad || e.Left() > 0 {
 		return nil, false
 	}
 	if len(all) > 0 {
-		return all, now.kind == lost && len(stack) == 0
+		return all, now.kind == lost && len(e.Stack) == 0
 	}
-	if now.kind == lost && len(stack) > 0 {
-		now = piece{kind: inMemory, n: pop()}
-	}
+	found()
 	return []piece{now}, now.kind != lost
 }
 
@@ -283,20 +232,10 @@ func (l *lists) keep(all []piece, list uint64, f *Frame) {
 		return
 	}
 	for e := range l.entries(list) {
-		other, ok := pieces(e.expr, f)
-		if !ok || len(other) != len(all) {
-			continue
-		}
-		for i, o := range other {
-			p := &all[i]
-			if _, known := f.register(p.n); known {
-				continue
-			}
-			if off := o.n - f.CFA; p.kind == inRegister && o.kind == inMemory && o.size == p.size &&
-				off < maxKept && f.kept(uint8(off)) {
-				*p = o
-			}
-		}
+		move(all, e.expr, f, func(o piece) bool {
+			off := o.n - f.CFA
+			return off < maxKept && f.kept(uint8(off))
+		})
 	}
 }
 
@@ -306,10 +245,14 @@ func (l *lists) survive(all []piece, list uint64, f *Frame) {
 	if f.Behind == 0 {
 		return
 	}
-	expr, ok := l.at(list, f.Behind)
-	if !ok {
-		return
+	if expr, ok := l.at(list, f.Behind); ok {
+		move(all, expr, f, func(piece) bool { return true })
 	}
+}
+
+// move moves those pieces that are in registers that are not known to where another expression
+// has them in memory, if they are there.
+func move(all []piece, expr []byte, f *Frame, there func(piece) bool) {
 	other, ok := pieces(expr, f)
 	if !ok || len(other) != len(all) {
 		return
@@ -317,7 +260,7 @@ func (l *lists) survive(all []piece, list uint64, f *Frame) {
 	for i, o := range other {
 		p := &all[i]
 		if _, known := f.register(p.n); p.kind == inRegister && !known && o.kind == inMemory &&
-			o.size == p.size {
+			o.size == p.size && there(o) {
 			*p = o
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"debug/dwarf"
 	"encoding/binary"
 	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/symbol/elf"
 )
 
 // u64 is a number as the file has it.
@@ -70,23 +72,23 @@ func TestPieces(t *testing.T) {
 	}{
 		{join(opCFA), []piece{{kind: inMemory, n: 0x1000}}},
 		{join(opFbreg, 0x78), []piece{{kind: inMemory, n: 0xff8}}},
-		{join(opFbreg, 8, opDeref), []piece{{kind: inMemory, n: 0x77}}},
-		{join(opFbreg, 16, opDeref), nil}, // of memory that is not known
+		{join(opFbreg, 8, elf.OpDeref), []piece{{kind: inMemory, n: 0x77}}},
+		{join(opFbreg, 16, elf.OpDeref), nil}, // of memory that is not known
 		{join(opReg0 + 3), []piece{{kind: inRegister, n: 3}}},
 		{join(opRegx, 17), []piece{{kind: inRegister, n: 17}}},
-		{join(opBreg0+3, 1), []piece{{kind: inMemory, n: 8}}},
-		{join(opBreg0, 1), nil},
-		{join(opAddr, u64(0x5000)), []piece{{kind: inMemory, n: 0x5000}}},
-		{join(opConst1u, 9, opValue), []piece{{kind: isValue, n: 9}}},
-		{join(opConst1u+1, 0xff, opValue), []piece{{kind: isValue, n: 1<<64 - 1}}},
-		{join(opLit0+5, opConstu, 2, opMinus, opPlusConst, 4, opConsts, 0x7f, opPlus, opValue), []piece{{kind: isValue, n: 6}}},
+		{join(elf.OpBreg0+3, 1), []piece{{kind: inMemory, n: 8}}},
+		{join(elf.OpBreg0, 1), nil},
+		{join(elf.OpAddr, u64(0x5000)), []piece{{kind: inMemory, n: 0x5000}}},
+		{join(elf.OpConst1u, 9, opValue), []piece{{kind: isValue, n: 9}}},
+		{join(elf.OpConst1u+1, 0xff, opValue), []piece{{kind: isValue, n: 1<<64 - 1}}},
+		{join(elf.OpLit0+5, elf.OpConstu, 2, elf.OpMinus, elf.OpPlusUconst, 4, elf.OpConsts, 0x7f, elf.OpPlus, opValue), []piece{{kind: isValue, n: 6}}},
 		{join(opReg0, opPiece, 8, opPiece, 8, opFbreg, 8, opPiece, 8),
 			[]piece{{size: 8, kind: inRegister}, {size: 8}, {size: 8, kind: inMemory, n: 0x1008}}},
 		{nil, nil},
-		{join(opPlus), nil},
+		{join(elf.OpPlus), nil},
 		{join(opPiece, 0), nil},
 		{join(opReg0, opPiece, 8, opReg0), nil},
-		{join(opAddr, 1), nil},
+		{join(elf.OpAddr, 1), nil},
 		{join(0xff), nil},
 	} {
 		got, ok := pieces(test.expr, &f)
@@ -209,7 +211,7 @@ func FuzzLists(f *testing.F) {
 // FuzzPieces: an expression ends, and a value that is made of what it says is within its limits.
 func FuzzPieces(f *testing.F) {
 	f.Add(join(opFbreg, 8, opPiece, 8, opReg0, opPiece, 8), uint64(0x1000), uint64(5))
-	f.Add(join(opBreg0, 1, opDeref, opPlusConst, 4, opValue), uint64(8), uint64(1<<63))
+	f.Add(join(elf.OpBreg0, 1, elf.OpDeref, elf.OpPlusUconst, 4, opValue), uint64(8), uint64(1<<63))
 	f.Fuzz(func(t *testing.T, expr []byte, cfa, w uint64) {
 		frame := Frame{CFA: cfa,
 			Register: func(string) (uint64, bool) { return w, true },

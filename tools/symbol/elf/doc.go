@@ -11,6 +11,7 @@
 //	where.go       what is at an address: code, a section
 //	note.go        the build ID
 //	frames.go      call frame information
+//	expr.go        the expressions in it, and in other debug information
 //	reloc.go       object files: laid out, and their debug sections relocated
 //	bound.go       claimed sizes, against what is really there
 //	packed.go      compressed files
