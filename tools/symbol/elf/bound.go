@@ -82,15 +82,33 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 }
 
 // A Counter counts the bytes that have been read.
-type Counter = counted
-
-// NewCounter returns a reader of r that counts.
-func NewCounter(r interface {
-	io.Reader
-	io.ByteReader
-}) *Counter {
-	return &counted{r: r}
+type Counter struct {
+	r byteReader
+	n int64
 }
 
+type byteReader interface {
+	io.Reader
+	io.ByteReader
+}
+
+// NewCounter returns a reader of r that counts.
+func NewCounter(r byteReader) *Counter { return &Counter{r: r} }
+
 // Count returns how many bytes have been read.
-func (c *counted) Count() int64 { return c.n }
+func (c *Counter) Count() int64 { return c.n }
+
+func (c *Counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// ReadByte is that of [io.ByteReader].
+func (c *Counter) ReadByte() (byte, error) {
+	b, err := c.r.ReadByte()
+	if err == nil {
+		c.n++
+	}
+	return b, err
+}

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/zlib"
@@ -77,10 +78,8 @@ func (f *File) Writable(addr uint64) bool {
 // FirstSection returns the first section of one of these names, or nil.
 func (f *File) FirstSection(names ...string) *Section {
 	for i := range f.Sections {
-		for _, name := range names {
-			if f.Sections[i].Name == name {
-				return &f.Sections[i]
-			}
+		if slices.Contains(names, f.Sections[i].Name) {
+			return &f.Sections[i]
 		}
 	}
 	return nil

@@ -260,10 +260,7 @@ func (f *File) readSections(off, entsize, num, strndx uint64) error {
 	if off == 0 {
 		return nil
 	}
-	want := uint64(64)
-	if f.Class == elf.ELFCLASS32 {
-		want = 40
-	}
+	want := uint64(16 + 6*f.AddressSize())
 	if entsize < want {
 		return fmt.Errorf("section headers of %d bytes, want %d", entsize, want)
 	}
@@ -307,10 +304,7 @@ func (f *File) readSections(off, entsize, num, strndx uint64) error {
 }
 
 func (f *File) parseSection(b []byte) (s Section, nameOff uint32) {
-	word := 8
-	if f.Class == elf.ELFCLASS32 {
-		word = 4
-	}
+	word := f.AddressSize()
 	c := Cursor{B: b, Big: f.Big()}
 	nameOff, s.Type = uint32(c.Uint(4)), elf.SectionType(c.Uint(4))
 	s.Flags, s.Addr, s.Off, s.Len = elf.SectionFlag(c.Uint(word)), c.Uint(word),
@@ -324,10 +318,8 @@ func (f *File) readSegments(off, entsize, num uint64) error {
 	if off == 0 || num == 0 {
 		return nil
 	}
-	want, word, wide := uint64(56), 8, f.Class == elf.ELFCLASS64
-	if !wide {
-		want, word = 32, 4
-	}
+	word := f.AddressSize()
+	want, wide := uint64(8+6*word), word == 8
 	if entsize < want {
 		return fmt.Errorf("program headers of %d bytes, want %d", entsize, want)
 	}
@@ -353,24 +345,22 @@ func (f *File) readSegments(off, entsize, num uint64) error {
 	return nil
 }
 
+// beginnings are those of files that may be taken for ELF files.
+var beginnings = []struct{ magic, what string }{
+	{"#!", "a script"}, {"MZ", "a PE file"}, {arMagic, "an archive"},
+	{"\xcf\xfa\xed\xfe", "a Mach-O file"}, {"\xce\xfa\xed\xfe", "a Mach-O file"},
+	{"\xca\xfe\xba\xbe", "a Mach-O file for several machines"}, {"\x1f\x8b", "a gzip file"},
+}
+
 // looksLike describes the beginning of a file that is not ELF.
 func looksLike(b []byte) string {
-	switch {
-	case len(b) == 0:
+	if len(b) == 0 {
 		return "empty"
-	case bytes.HasPrefix(b, []byte("#!")):
-		return "a script"
-	case bytes.HasPrefix(b, []byte("MZ")):
-		return "a PE file"
-	case bytes.HasPrefix(b, []byte("!<arch>\n")):
-		return "an archive"
-	case bytes.HasPrefix(b, []byte{0xcf, 0xfa, 0xed, 0xfe}),
-		bytes.HasPrefix(b, []byte{0xce, 0xfa, 0xed, 0xfe}):
-		return "a Mach-O file"
-	case bytes.HasPrefix(b, []byte{0xca, 0xfe, 0xba, 0xbe}):
-		return "a Mach-O file for several machines"
-	case bytes.HasPrefix(b, []byte{0x1f, 0x8b}):
-		return "a gzip file"
+	}
+	for _, kind := range beginnings {
+		if bytes.HasPrefix(b, []byte(kind.magic)) {
+			return kind.what
+		}
 	}
 	return fmt.Sprintf("starts with %q", b[:min(len(b), 4)])
 }

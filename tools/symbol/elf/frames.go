@@ -50,17 +50,13 @@ type FDE struct {
 // frameAddrSize is that of an address in bytes, unless a CIE says otherwise.
 const frameAddrSize = 8
 
-// Encodings of addresses in .eh_frame (Linux Standard Base 5.0, 10.5.1).
+// Encodings of addresses in .eh_frame (Linux Standard Base 5.0, 10.5.1): the lower four bits say how
+// the number is written, the upper ones what it counts from.
 const (
 	peAbsPtr   = 0x00
 	peULEB     = 0x01
-	peUData2   = 0x02
-	peUData4   = 0x03
-	peUData8   = 0x04
-	peSLEB     = 0x09
-	peSData2   = 0x0a
-	peSData4   = 0x0b
-	peSData8   = 0x0c
+	peSigned   = 0x08
+	peSLEB     = peSigned | peULEB
 	pePCRel    = 0x10
 	peAligned  = 0x50
 	peIndirect = 0x80
@@ -109,17 +105,16 @@ func (s *Frames) entryAt(at int) (e frameEntry, ok bool) {
 		return e, true
 	}
 	c.B = c.B[:e.end]
-	switch {
-	case s.EH: // four bytes, however long the length is
-		e.id = c.Uint(4)
-		e.isCIE = e.id == 0
-	case wide:
-		e.id = c.Uint(8)
-		e.isCIE = e.id == 1<<64-1
-	default:
-		e.id = c.Uint(4)
-		e.isCIE = e.id == 1<<32-1
+	of := uint64(0) // a CIE
+	if !s.EH {
+		of = 1<<32 - 1
 	}
+	if wide && !s.EH { // in .eh_frame it has four bytes, however long the length is
+		e.id, of = c.Uint(8), 1<<64-1
+	} else {
+		e.id = c.Uint(4)
+	}
+	e.isCIE = e.id == of
 	e.body = c.At
 	return e, !c.Bad
 }
@@ -220,7 +215,8 @@ func (s *Frames) augmentation(c *Cursor, r *CIE, letters string) bool {
 		return true
 	}
 	if letters[0] != 'z' {
-		return letters == "S" && s.plainSignal(r)
+		r.Signal = letters == "S"
+		return r.Signal
 	}
 	r.augmented = true
 	n := c.ULEB()
@@ -255,11 +251,6 @@ func (s *Frames) augmentation(c *Cursor, r *CIE, letters string) bool {
 	return !data.Bad
 }
 
-func (s *Frames) plainSignal(r *CIE) bool {
-	r.Signal = true
-	return true
-}
-
 // Address reads an address in the program of one of the CIE's FDEs.
 func (s *Frames) Address(c *Cursor, of *CIE) (a uint64, ok bool) {
 	return s.address(c, of.encoding, of.addrSize)
@@ -276,27 +267,19 @@ func (s *Frames) address(c *Cursor, encoding byte, size int) (a uint64, ok bool)
 		c.Take(pad)
 		return c.Uint(size), !c.Bad
 	}
-	switch encoding & 0x0f {
-	case peAbsPtr:
+	switch how := encoding & 0x0f; {
+	case how == peAbsPtr:
 		a = c.Uint(size)
-	case peULEB:
+	case how == peULEB:
 		a = c.ULEB()
-	case peUData2:
-		a = c.Uint(2)
-	case peUData4:
-		a = c.Uint(4)
-	case peUData8:
-		a = c.Uint(8)
-	case peSLEB:
+	case how == peSLEB:
 		a = uint64(c.SLEB())
-	case peSData2:
-		a = uint64(c.Sint(2))
-	case peSData4:
-		a = uint64(c.Sint(4))
-	case peSData8:
-		a = uint64(c.Sint(8))
-	default:
+	case how == peSigned || how&^peSigned > 4:
 		return 0, false
+	case how&peSigned == 0: // of 2, 4 or 8 bytes
+		a = c.Uint(1 << (how - 1))
+	default:
+		a = uint64(c.Sint(1 << (how - peSigned - 1)))
 	}
 	switch encoding & 0x70 {
 	case 0:

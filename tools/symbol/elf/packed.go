@@ -59,7 +59,7 @@ func unpacked(r io.ReaderAt, size int64) (b []byte, packing string, err error) {
 			return nil, p.name, err
 		}
 		limit := unpackLimit(size)
-		in := &counted{r: bufio.NewReader(io.NewSectionReader(r, 0, size))}
+		in := NewCounter(bufio.NewReader(io.NewSectionReader(r, 0, size)))
 		z, err := p.open(in, limit)
 		if err != nil {
 			return nil, p.name, err

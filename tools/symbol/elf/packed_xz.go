@@ -16,6 +16,7 @@ import (
 	"hash/crc32"
 	"hash/crc64"
 	"io"
+	"slices"
 
 	"github.com/ulikunitz/xz/lzma"
 )
@@ -32,38 +33,13 @@ var errXZ = errors.New("damaged, or cut short")
 
 // xzReader unpacks the first stream of an xz file.
 type xzReader struct {
-	in      *counted // behind what has been read
+	in      *Counter // behind what has been read
 	newSum  func() hash.Hash
 	block   *lzma.Reader2 // nil: a block's header is next
 	at      int64         // where in the stream its data begins
 	sum     hash.Hash     // of the block's contents
 	longest uint64        // what the file can unpack to, in bytes: no window need be longer
 	windows uint64        // what they may take yet, in bytes
-}
-
-// counted counts what has been read.
-type counted struct {
-	r byteReader
-	n int64
-}
-
-type byteReader interface {
-	io.Reader
-	io.ByteReader
-}
-
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n += int64(n)
-	return n, err
-}
-
-func (c *counted) ReadByte() (byte, error) {
-	b, err := c.r.ReadByte()
-	if err == nil {
-		c.n++
-	}
-	return b, err
 }
 
 // openXZ returns a reader of a stream that unpacks to longest bytes at most.
@@ -73,7 +49,7 @@ func openXZ(in byteReader, longest int64) (io.Reader, error) {
 		binary.LittleEndian.Uint32(head[8:]) != crc32.ChecksumIEEE(head[6:8]) {
 		return nil, errXZ
 	}
-	x := &xzReader{in: &counted{r: in}, longest: uint64(longest), windows: maxWindows}
+	x := &xzReader{in: NewCounter(in), longest: uint64(longest), windows: maxWindows}
 	switch head[7] {
 	case 0:
 		x.newSum = func() hash.Hash { return noSum{crc32.NewIEEE()} }
@@ -161,9 +137,7 @@ func (x *xzReader) close() error {
 	}
 	want := x.sum.Sum(nil)
 	if x.sum.Size() < sha256.Size { // the others are little-endian here
-		for i, j := 0, len(want)-1; i < j; i, j = i+1, j-1 {
-			want[i], want[j] = want[j], want[i]
-		}
+		slices.Reverse(want)
 	}
 	if !bytes.Equal(tail[len(tail)-len(want):], want) {
 		return errXZ

@@ -10,6 +10,7 @@
 package elf
 
 import (
+	"cmp"
 	"debug/elf"
 	"fmt"
 	"slices"
@@ -233,10 +234,7 @@ func (f *File) relocate(s *Section, b []byte) error {
 	if err != nil {
 		return err
 	}
-	word := 4
-	if f.Class == elf.ELFCLASS64 {
-		word = 8
-	}
+	word := f.AddressSize()
 	entry := 2 * word
 	if rs.Type == elf.SHT_RELA {
 		entry += word
@@ -316,12 +314,7 @@ func (f *File) TextSpans() []Span {
 				all = append(all, Span{s.Addr, s.Addr + min(s.MemSize, ^s.Addr)})
 			}
 		}
-		slices.SortFunc(all, func(a, b Span) int {
-			if a.Low < b.Low {
-				return -1
-			}
-			return 1
-		})
+		slices.SortFunc(all, func(a, b Span) int { return cmp.Compare(a.Low, b.Low) })
 		for _, s := range all {
 			if n := len(f.text); n > 0 && s.Low <= f.text[n-1].High {
 				f.text[n-1].High = max(f.text[n-1].High, s.High)

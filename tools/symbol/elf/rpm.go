@@ -35,10 +35,11 @@ func (t *taker) rpm(in *bufio.Reader) error {
 			return errors.New("cut short")
 		}
 	}
-	r, err := decompress(in)
+	unpacked, err := Decompress(in)
 	if err != nil {
 		return err
 	}
+	r := bufio.NewReaderSize(unpacked, 1<<16)
 	for {
 		name, size, err := cpioNext(r)
 		if err != nil || name == "TRAILER!!!" {

@@ -47,16 +47,17 @@ func (f *File) DecodeSymbol(b []byte) Symbol {
 			Name: le.Uint32(b), Info: b[4], Shndx: elf.SectionIndex(le.Uint16(b[6:])),
 			Value: le.Uint64(b[8:]), Size: le.Uint64(b[16:]),
 		}
-	case f.Class == elf.ELFCLASS64:
-		s = Symbol{
-			Name: f.Order.Uint32(b), Info: b[4], Shndx: elf.SectionIndex(f.Order.Uint16(b[6:])),
-			Value: f.Order.Uint64(b[8:]), Size: f.Order.Uint64(b[16:]),
-		}
 	default:
-		s = Symbol{
-			Name: f.Order.Uint32(b), Value: uint64(f.Order.Uint32(b[4:])),
-			Size: uint64(f.Order.Uint32(b[8:])),
-			Info: b[12], Shndx: elf.SectionIndex(f.Order.Uint16(b[14:])),
+		c, word := Cursor{B: b, Big: f.Big()}, f.AddressSize()
+		s.Name = uint32(c.Uint(4))
+		if word == 4 {
+			s.Value, s.Size = c.Uint(4), c.Uint(4)
+		}
+		s.Info = c.U8()
+		c.U8() // visibility
+		s.Shndx = elf.SectionIndex(c.Uint(2))
+		if word == 8 {
+			s.Value, s.Size = c.Uint(8), c.Uint(8)
 		}
 	}
 	// In an object file the value counts from the section.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 )
 
 // MaxUnpacked bounds what is taken out of a package, in bytes: a distribution's kernel with its
@@ -48,19 +49,12 @@ func kindOf(name string) string {
 		return tarKind
 	}
 	for _, ext := range []string{".xz", ".zst", ".gz", ".tgz", ".txz"} {
-		if base, ok := cutSuffix(name, ext); ok && (filepath.Ext(base) == ".tar" || ext == ".tgz" ||
+		if base, ok := strings.CutSuffix(name, ext); ok && (filepath.Ext(base) == ".tar" || ext == ".tgz" ||
 			ext == ".txz") {
 			return tarKind
 		}
 	}
 	return ""
-}
-
-func cutSuffix(name, ext string) (base string, ok bool) {
-	if filepath.Ext(name) != ext {
-		return name, false
-	}
-	return name[:len(name)-len(ext)], true
 }
 
 // ELFs writes the ELF files of a package into a folder, with the paths that they have in the
@@ -114,22 +108,13 @@ type taker struct {
 	bound *Bound
 }
 
-// decompress returns the contents of what may be compressed.
-func decompress(in *bufio.Reader) (io.Reader, error) {
-	r, err := Decompress(in)
-	if err != nil {
-		return nil, err
-	}
-	return bufio.NewReaderSize(r, 1<<16), nil
-}
-
 // tar takes what is in a tar file.
 func (t *taker) tar(in *bufio.Reader) error {
-	r, err := decompress(in)
+	r, err := Decompress(in)
 	if err != nil {
 		return err
 	}
-	for files := tar.NewReader(r); ; {
+	for files := tar.NewReader(bufio.NewReaderSize(r, 1<<16)); ; {
 		switch h, err := files.Next(); {
 		case err == io.EOF:
 			return nil
@@ -156,9 +141,9 @@ func (t *taker) file(name string, r io.Reader) error {
 	case err != nil:
 		return fmt.Errorf("%s in it: %w", name, err)
 	}
-	packed, _ := cutSuffix(name, ".xz")
-	packed, _ = cutSuffix(packed, ".zst")
-	packed, _ = cutSuffix(packed, ".gz")
+	packed := strings.TrimSuffix(name, ".xz")
+	packed = strings.TrimSuffix(packed, ".zst")
+	packed = strings.TrimSuffix(packed, ".gz")
 	if string(head[:]) != "\x7fELF" && filepath.Ext(packed) != ".ko" {
 		return nil
 	}
