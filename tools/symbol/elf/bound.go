@@ -98,6 +98,7 @@ func NewCounter(r byteReader) *Counter { return &Counter{r: r} }
 // Count returns how many bytes have been read.
 func (c *Counter) Count() int64 { return c.n }
 
+// Read is that of [io.Reader].
 func (c *Counter) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n += int64(n)
