@@ -141,10 +141,7 @@ func (d *Data) readAranges() (told []uint64) {
 	c := elf.Cursor{B: b, Big: d.File.Big()}
 	for c.At < len(b) && !c.Bad {
 		start := c.At
-		length, dwarf64 := c.Uint(4), false
-		if length == 0xffffffff {
-			length, dwarf64 = c.Uint(8), true
-		}
+		length, dwarf64 := c.Length()
 		if c.Bad || length > uint64(len(b)-c.At) {
 			break
 		}

@@ -98,15 +98,13 @@ func (d *Data) unitsFrom(at, end uint64) (bases []uint64, met bool) {
 			c.B, first = d.info.Bytes(&buf, at, n), at
 		}
 		c.At, c.Bad = int(at-first), false
-		length, head := c.Uint(4), uint64(4)
-		if length == 0xffffffff {
-			length, head = c.Uint(8), 12
-		}
-		if c.Bad || length > d.info.Size-at-head {
+		length, _ := c.Length()
+		head := first + uint64(c.At)
+		if c.Bad || length > d.info.Size-head {
 			return bases, false
 		}
 		bases = append(bases, at)
-		at += head + length
+		at = head + length
 		if n = header; length < page {
 			n = 4 * page
 		}

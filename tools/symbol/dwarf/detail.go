@@ -74,11 +74,7 @@ func (d *Data) Details(pc uint64) (all []Detail) {
 }
 
 func (r *Reader) details(l *Loaded, pc uint64) (all []Detail) {
-	row, hasLine := l.Lines.at(pc)
-	if !hasLine && l.Lines.cut {
-		r.loadRest(l)
-		row, hasLine = l.Lines.at(pc)
-	}
+	row, hasLine := r.rowAt(l, pc)
 	compDir := r.string(l.u, &r.infoPages, l.u.compDir)
 	next := Detail{CompDir: compDir}
 	if hasLine {

@@ -422,15 +422,20 @@ func (r *Reader) funcAt(l *Loaded, pc uint64) *Function {
 	return fn
 }
 
+// rowAt returns the row of the line table that holds at pc.
+func (r *Reader) rowAt(l *Loaded, pc uint64) (row Row, ok bool) {
+	if row, ok = l.Lines.at(pc); !ok && l.Lines.cut {
+		r.loadRest(l)
+		row, ok = l.Lines.at(pc)
+	}
+	return row, ok
+}
+
 // Frames appends the frames at pc, which the unit has code at.
 func (r *Reader) Frames(l *Loaded, pc uint64, symbol string,
 	frames []lookup.Call) ([]lookup.Call, uint64) {
 	fn := r.funcAt(l, pc)
-	row, hasLine := l.Lines.at(pc)
-	if !hasLine && l.Lines.cut {
-		r.loadRest(l)
-		row, hasLine = l.Lines.at(pc)
-	}
+	row, hasLine := r.rowAt(l, pc)
 	if fn == nil && !hasLine {
 		return frames, 0
 	}

@@ -195,16 +195,12 @@ func (r *Reader) readLines(t *LineTable, u *unit, run func(*elf.Cursor, *lineHea
 	}
 	c := r.linePages.Cursor(u.stmtList, 12)
 	f := format{addrSize: u.addrSize}
-	length, head := c.Uint(4), uint64(4)
-	if length == 0xffffffff {
-		f.dwarf64 = true
-		length, head = c.Uint(8), 12
-	}
-	if c.Bad || length > r.line.Size-u.stmtList-head || !r.spend(int(length)) {
+	length, dwarf64 := c.Length()
+	start := u.stmtList + uint64(c.At)
+	if f.dwarf64 = dwarf64; c.Bad || length > r.line.Size-start || !r.spend(int(length)) {
 		return false
 	}
-	c = elf.Cursor{B: r.line.Bytes(&r.lineBuf, u.stmtList+head, length),
-		Base: u.stmtList + head, Big: c.Big}
+	c = elf.Cursor{B: r.line.Bytes(&r.lineBuf, start, length), Base: start, Big: c.Big}
 	h, ok := t.readHeader(&c, &f)
 	if !ok {
 		return false

@@ -231,22 +231,17 @@ func (d *Data) Global(addr uint64) (file string, line int, ok bool) {
 		return "", 0, false
 	}
 	r := d.NewReader()
-	for _, base := range d.allUnits() {
-		r.Allow()
-		u := r.unit(base)
-		if u == nil || !r.rooted(u) {
-			continue
+	r.eachUnit(func(u *unit) bool {
+		l := &Loaded{u: u}
+		off, found := r.globalIn(u, addr)
+		if !found || !r.readLines(&l.Lines, u, func(*elf.Cursor, *lineHeader) {}) {
+			return true
 		}
-		if off, ok := r.globalIn(u, addr); ok {
-			l := &Loaded{u: u}
-			if r.readLines(&l.Lines, u, func(*elf.Cursor, *lineHeader) {}) {
-				v := r.local(l, off, "")
-				return v.File, v.Line, v.Line != 0
-			}
-		}
-		r.End(base, nil)
-	}
-	return "", 0, false
+		v := r.local(l, off, "")
+		file, line, ok = v.File, v.Line, v.Line != 0
+		return false
+	})
+	return file, line, ok
 }
 
 // globalIn returns the entry of the variable at addr in a unit.

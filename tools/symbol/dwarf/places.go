@@ -16,19 +16,13 @@ func (d *Data) Lines(match func(path string) bool, each func(addr uint64, line i
 	}
 	r := d.NewReader()
 	seen := make(map[uint64]bool) // line tables; several units may share one
-	for _, base := range d.allUnits() {
-		r.Allow()
-		u := r.unit(base)
-		if u == nil || !r.rooted(u) {
-			continue
+	r.eachUnit(func(u *unit) bool {
+		if u.hasLines && !seen[u.stmtList] {
+			seen[u.stmtList] = true
+			r.linesOf(u, match, each)
 		}
-		if !u.hasLines || seen[u.stmtList] {
-			continue
-		}
-		seen[u.stmtList] = true
-		r.linesOf(u, match, each)
-		r.End(base, nil)
-	}
+		return true
+	})
 }
 
 func (r *Reader) linesOf(u *unit, match func(path string) bool, each func(addr uint64, line int)) {

@@ -150,12 +150,8 @@ func (r *Reader) unit(base uint64) *unit {
 	}
 	c := r.infoPages.Cursor(base, 48)
 	u := &unit{format: format{base: base}}
-	length := c.Uint(4)
-	if length == 0xffffffff {
-		u.dwarf64 = true
-		length = c.Uint(8)
-	}
-	if c.Bad || length > r.Data.info.Size-base-uint64(c.At) {
+	length, dwarf64 := c.Length()
+	if u.dwarf64 = dwarf64; c.Bad || length > r.Data.info.Size-base-uint64(c.At) {
 		return nil
 	}
 	u.end = base + uint64(c.At) + length
@@ -264,6 +260,22 @@ func (r *Reader) unitOf(off uint64) *unit {
 		return u
 	}
 	return nil
+}
+
+// eachUnit calls do with each unit whose first entry can be read, and forgets it then, until do
+// returns false.
+func (r *Reader) eachUnit(do func(u *unit) bool) {
+	for _, base := range r.allUnits() {
+		r.Allow()
+		u := r.unit(base)
+		if u == nil || !r.rooted(u) {
+			continue
+		}
+		if !do(u) {
+			return
+		}
+		r.End(base, nil)
+	}
 }
 
 // address resolves a value that stands for an address.

@@ -87,6 +87,15 @@ func (c *Cursor) Offset(dwarf64 bool) uint64 {
 	return c.Uint(4)
 }
 
+// Length reads the length that a unit of DWARF begins with, which says whether it is of the 64-bit
+// format.
+func (c *Cursor) Length() (n uint64, dwarf64 bool) {
+	if n = c.Uint(4); n == 0xffffffff {
+		return c.Uint(8), true
+	}
+	return n, false
+}
+
 // ULEB reads an unsigned LEB128 number (DWARF 5, section 7.6) and drops bits above 64.
 func (c *Cursor) ULEB() uint64 {
 	if c.At < len(c.B) && !c.Bad {

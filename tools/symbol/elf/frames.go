@@ -90,10 +90,8 @@ type frameEntry struct {
 // .eh_frame, has no body.
 func (s *Frames) entryAt(at int) (e frameEntry, ok bool) {
 	c := s.cursor(at, len(s.b))
-	n, wide := c.Uint(4), false
-	if n == 0xffffffff {
-		n, wide = c.Uint(8), true
-	} else if n >= 0xfffffff0 {
+	n, wide := c.Length()
+	if n >= 0xfffffff0 && !wide {
 		return e, false // reserved
 	}
 	if c.Bad || n > uint64(c.Left()) {
