@@ -20,8 +20,8 @@
 // function keeps).
 //
 // It knows amd64 only and runs on the host only. It may import tools/symbol/lookup,
-// tools/symbol/code, tools/symbol/elf and tracer. Sections and stacks may be damaged or hostile: no
-// input makes it panic, and time and memory are bounded by the input's size.
+// tools/symbol/code, tools/symbol/elf, tools/symbol/flow and tracer. Sections and stacks may be
+// damaged or hostile: no input makes it panic, and time and memory are bounded by the input's size.
 //
 // In the order of reading:
 //

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 
 	"github.com/zeroframe/zeroframe/tools/symbol/code"
+	"github.com/zeroframe/zeroframe/tools/symbol/flow"
 )
 
 // maxPrologue bounds the code that is read, maxInst is the length of an
@@ -154,12 +155,10 @@ func (s *frameState) step(inst *x86asm.Inst) {
 	case x86asm.CALL, x86asm.CMP, x86asm.TEST, x86asm.NOP, x86asm.BT:
 		return
 	}
+	if r, ok := register(inst.Args[1]); ok && inst.Op == x86asm.XCHG {
+		s.lose(r)
+	}
 	if !isReg {
-		if inst.Op == x86asm.XCHG {
-			if r, ok := register(inst.Args[1]); ok {
-				s.lose(r)
-			}
-		}
 		return
 	}
 	if dst == RSP {
@@ -223,29 +222,13 @@ func (s *frameState) stackPointer(inst *x86asm.Inst) {
 
 // register returns the register that an argument is, or is a part of.
 func register(a x86asm.Arg) (r Reg, ok bool) {
-	x, ok := a.(x86asm.Reg)
-	if !ok {
-		return 0, false
-	}
 	// The numbers of the CPU's own order, which is not DWARF's.
 	order := [16]Reg{RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15}
-	switch {
-	case x >= x86asm.RAX && x <= x86asm.R15:
-		return order[x-x86asm.RAX], true
-	case x >= x86asm.EAX && x <= x86asm.R15L:
-		return order[x-x86asm.EAX], true
-	case x >= x86asm.AX && x <= x86asm.R15W:
-		return order[x-x86asm.AX], true
-	case x == x86asm.BL || x == x86asm.BH:
-		return RBX, true
-	case x == x86asm.BPB:
-		return RBP, true
-	case x == x86asm.SPB:
-		return RSP, true
-	case x >= x86asm.R12B && x <= x86asm.R15B:
-		return order[12+x-x86asm.R12B], true
+	n, _, ok := flow.Register(a)
+	if !ok || n >= len(order) {
+		return 0, false
 	}
-	return 0, false
+	return order[n], true
 }
 
 // pltRow returns the row at pc if that is the jump of a linker's stub for a
