@@ -11,6 +11,7 @@ package buildid
 // "CACHE".
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -207,13 +208,16 @@ func (c *Client) check(path, id string) error {
 		return err
 	}
 	defer f.Close()
-	if have := f.BuildID(); have != id {
-		if have == "" {
-			have = "no build ID"
-		}
-		return fmt.Errorf("%s is of another build: %s", path, have)
+	return compare(f, path, id)
+}
+
+// compare returns nil if the file at path is of the build.
+func compare(f interface{ BuildID() string }, path, id string) error {
+	have := f.BuildID()
+	if have == id {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%s is of another build: %s", path, cmp.Or(have, "no build ID"))
 }
 
 // seconds returns the number of seconds that a file in the cache folder sets, which all clients

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -51,6 +53,16 @@ type entry struct {
 	when time.Time // of the latest use
 }
 
+// settled reports whether the rest is set.
+func (e *entry) settled() bool {
+	select {
+	case <-e.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // NewFinder returns a finder that finds nothing yet.
 func NewFinder() *Finder {
 	return &Finder{given: make(map[string]*symbol.File), known: make(map[string]*entry)}
@@ -83,7 +95,7 @@ func (f *Finder) Add(path string) error {
 func (f *Finder) Given() []*symbol.File {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return append([]*symbol.File(nil), f.first...)
+	return slices.Clone(f.first)
 }
 
 // Valid reports whether the string is a build ID: 1 to 32 bytes in lower-case
@@ -104,15 +116,7 @@ func (f *Finder) Ready(id string) (file *symbol.File, known bool) {
 		return file, true
 	}
 	e := f.known[id]
-	if e == nil {
-		return nil, false
-	}
-	select {
-	case <-e.done:
-	default:
-		return nil, false
-	}
-	if e.err != nil && time.Since(e.when) > again {
+	if e == nil || !e.settled() || e.err != nil && time.Since(e.when) > again {
 		return nil, false
 	}
 	if e.err == nil {
@@ -174,15 +178,7 @@ func (f *Finder) forgetMissing() {
 	if len(f.known) < maxKnown {
 		return
 	}
-	for id, e := range f.known {
-		select {
-		case <-e.done:
-			if e.file == nil {
-				delete(f.known, id)
-			}
-		default: // under way
-		}
-	}
+	maps.DeleteFunc(f.known, func(_ string, e *entry) bool { return e.settled() && e.file == nil })
 }
 
 // forgetFile forgets the file that was used least recently, if there are too many.
@@ -194,12 +190,8 @@ func (f *Finder) forgetFile() {
 	}
 	oldest := ""
 	for id, e := range f.known {
-		select {
-		case <-e.done:
-			if e.file != nil && (oldest == "" || e.when.Before(f.known[oldest].when)) {
-				oldest = id
-			}
-		default:
+		if e.settled() && e.file != nil && (oldest == "" || e.when.Before(f.known[oldest].when)) {
+			oldest = id
 		}
 	}
 	if oldest != "" {
@@ -211,7 +203,7 @@ func (f *Finder) forgetFile() {
 // look looks in the folders, then at the server.
 func (f *Finder) look(ctx context.Context, id string) (*symbol.File, error) {
 	f.mu.Lock()
-	dirs := append([]*Folder(nil), f.dirs...)
+	dirs := slices.Clone(f.dirs)
 	f.mu.Unlock()
 	var wrong error
 	for _, dir := range dirs {

@@ -127,12 +127,12 @@ func (d *Folder) Kernel() string {
 
 // OfModule opens the file of a Linux module; nil if there is none that can be used.
 func (d *Folder) OfModule(name string) *symbol.File {
-	if path := d.modules[name]; path != "" {
-		if sym, err := d.open(path); err == nil {
-			return sym
-		}
+	path := d.modules[name]
+	if path == "" {
+		return nil
 	}
-	return nil
+	sym, _ := d.open(path)
+	return sym
 }
 
 // Find opens the file of a build; nil if there is none that can be used.
@@ -143,12 +143,12 @@ func (d *Folder) Find(id string) *symbol.File {
 	if sym, err := d.Layout(id); err == nil {
 		return sym
 	}
-	if path := d.byBuild()[id]; path != "" {
-		if sym, err := d.openBuild(path, id); err == nil {
-			return sym
-		}
+	path := d.byBuild()[id]
+	if path == "" {
+		return nil
 	}
-	return nil
+	sym, _ := d.openBuild(path, id)
+	return sym
 }
 
 // Layout opens the file of a build ID where that says, as xx/yyyy. The one that resolves to lines
@@ -204,10 +204,7 @@ func (d *Folder) Named(path string) *symbol.File {
 	if best == "" || same {
 		return nil
 	}
-	sym, err := d.open(best)
-	if err != nil {
-		return nil
-	}
+	sym, _ := d.open(best)
 	return sym
 }
 
@@ -273,12 +270,9 @@ func (d *Folder) openBuild(path, id string) (*symbol.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if have := file.BuildID(); have != id {
+	if err := compare(file, path, id); err != nil {
 		file.Close()
-		if have == "" {
-			have = "no build ID"
-		}
-		return nil, fmt.Errorf("%s is of another build: %s", path, have)
+		return nil, err
 	}
 	return file, nil
 }
