@@ -78,7 +78,7 @@ func (p *Program) walk(e *Entry) *walk {
 		return nil
 	}
 	w := &walk{p: p, first: first, e: e, never: map[int]bool{}, reached: map[int]*function{}}
-	for _, name := range slices.AppendSeq(slices.Clone(e.Never), maps.Keys(p.notes.never)) {
+	for _, name := range slices.AppendSeq(slices.Clone(e.Never), maps.Keys(p.notes.sets["never"])) {
 		for _, i := range p.names[name] {
 			w.never[i] = true
 		}

@@ -60,7 +60,7 @@ func (p *Program) read(index int, fresh bool, runs string) *function {
 		}
 	}
 	depth := p.depths(f, parts, fresh)
-	if p.notes.ends[f.name] {
+	if p.notes.sets["ends"][f.name] {
 		f.wrong = nil
 		return f
 	}
@@ -165,7 +165,7 @@ func (p *Program) depths(f *function, parts []*code.Node,
 			return int64(d), ok
 		}
 	}
-	w := &spWalk{fresh: fresh, ends: func(target uint64) bool { return p.notes.ends[p.name(target)] }}
+	w := &spWalk{fresh: fresh, ends: func(target uint64) bool { return p.notes.sets["ends"][p.name(target)] }}
 	var fns []*code.Func
 	for _, part := range parts {
 		fns = append(fns, &part.Func)
@@ -187,7 +187,7 @@ func (p *Program) depths(f *function, parts []*code.Node,
 	case w.grows != 0:
 		f.fail("the stack of %s grows in a loop at %s", f.name,
 			p.where(w.grows))
-	case w.loads != 0 && !p.notes.leaves[f.name]:
+	case w.loads != 0 && !p.notes.sets["leaves"][f.name]:
 		f.fail("%s loads SP at %s", f.name, p.where(w.loads))
 	}
 	return func(pc uint64) (int64, bool) {

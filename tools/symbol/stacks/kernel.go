@@ -72,7 +72,7 @@ func (p *Program) OnStack(name string) (b Bound, entryOf string, ok bool) {
 			return s.Bound, s.Name, true
 		}
 	}
-	if p.notes.ends[name] {
+	if p.notes.sets["ends"][name] {
 		return b, "", false
 	}
 	for i := range p.notes.stacks {

@@ -43,9 +43,7 @@ type Notes struct {
 	prefix string
 	calls  map[string][]target
 	depth  map[string]int
-	ends   map[string]bool
-	never  map[string]bool
-	leaves map[string]bool
+	sets   map[string]map[string]bool // of functions: by "ends", "never", "leaves"
 	stacks []stackNote
 }
 
@@ -62,8 +60,8 @@ type stackNote struct {
 
 // ParseNotes reads notes. An error names the line. Host.
 func ParseNotes(r io.Reader) (*Notes, error) {
-	n := &Notes{calls: map[string][]target{}, depth: map[string]int{}, ends: map[string]bool{},
-		never: map[string]bool{}, leaves: map[string]bool{}}
+	n := &Notes{calls: map[string][]target{}, depth: map[string]int{},
+		sets: map[string]map[string]bool{"ends": {}, "never": {}, "leaves": {}}}
 	s := bufio.NewScanner(r)
 	for line := 1; s.Scan(); line++ {
 		text, _, _ := strings.Cut(s.Text(), "#")
@@ -92,9 +90,8 @@ func (n *Notes) line(words []string) error {
 	case "prefix":
 		n.prefix = name
 	case "ends", "never", "leaves":
-		set := map[string]map[string]bool{"ends": n.ends, "never": n.never, "leaves": n.leaves}[kind]
 		for _, w := range words {
-			set[n.full(w)] = true
+			n.sets[kind][n.full(w)] = true
 		}
 	case "depth":
 		v, err := strconv.Atoi(words[1])
@@ -195,8 +192,8 @@ func (n *Notes) full(name string) string {
 func (n *Notes) Add(m *Notes) {
 	maps.Copy(n.calls, m.calls)
 	maps.Copy(n.depth, m.depth)
-	maps.Copy(n.ends, m.ends)
-	maps.Copy(n.never, m.never)
-	maps.Copy(n.leaves, m.leaves)
+	for kind, set := range m.sets {
+		maps.Copy(n.sets[kind], set)
+	}
 	n.stacks = append(n.stacks, m.stacks...)
 }

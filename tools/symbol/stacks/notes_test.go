@@ -28,7 +28,7 @@ stack s: a.T fresh
 	if x, ok := n.calls["runtime.x"]; !ok || len(x) != 0 {
 		t.Errorf("calls of runtime.x: %+v, %v; want none, which is known", x, ok)
 	}
-	if n.depth["main.R"] != 12 || !n.ends[m+"c.E"] || !n.never[m+"c.N"] || !n.leaves[m+"a/b.L"] {
+	if n.depth["main.R"] != 12 || !n.sets["ends"][m+"c.E"] || !n.sets["never"][m+"c.N"] || !n.sets["leaves"][m+"a/b.L"] {
 		t.Errorf("%+v", n)
 	}
 	if len(n.stacks) != 2 || n.stacks[1].entry.Func != m+"a.T" || !n.stacks[1].entry.Fresh {
