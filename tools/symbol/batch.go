@@ -80,7 +80,6 @@ type batch struct {
 	hits    []symbolHit // what the symbol table says, if they are few
 	several []bool      // whether several units have code there
 	units   []unitTask
-	next    atomic.Int32 // of units
 	mu      sync.Mutex
 	rest    []int // indices of todo: what is in no unit, or not in the first of several
 	keep    bool  // what was read of units is kept for the next batch
@@ -92,26 +91,18 @@ type unitTask struct {
 	todo []int
 }
 
-// run calls work with one share of the addresses after the other, side by side.
-func (b *batch) run(share int, newWork func() func(first, end int)) {
-	var next atomic.Int32
+// sideBySide calls work for each of the numbers below n, on as many processors as there are, but of
+// each for at least the given number of them. newWork returns what one of these calls.
+func sideBySide(n, least int, newWork func() (work func(i int))) {
+	var next atomic.Int64
 	loop := func() {
 		work := newWork()
-		for {
-			first := share * (int(next.Add(1)) - 1)
-			if first >= len(b.asked) || b.cancelled() {
-				return
-			}
-			work(first, min(first+share, len(b.asked)))
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			work(i)
 		}
 	}
-	n := min(runtime.GOMAXPROCS(0), len(b.asked)/share+1)
-	if n == 1 {
-		loop()
-		return
-	}
 	var wait sync.WaitGroup
-	for range n {
+	for range min(runtime.GOMAXPROCS(0), (n+least-1)/least) {
 		wait.Go(loop)
 	}
 	wait.Wait()
@@ -125,10 +116,15 @@ func (s goSource) all(b *batch) {
 	if len(b.asked) > 1024 {
 		g.needAll() // they are all over the table
 	}
-	b.run(4096, func() func(first, end int) {
+	const share = 4096
+	sideBySide((len(b.asked)+share-1)/share, 1, func() func(int) {
 		var m goMemory
-		return func(first, end int) {
-			for i := first; i < end; i++ {
+		return func(n int) {
+			end := min((n+1)*share, len(b.asked))
+			for i := n * share; i < end; i++ {
+				if i == n*share && b.cancelled() {
+					return
+				}
 				if b.again(i) {
 					continue
 				}
@@ -153,14 +149,8 @@ func (s infoSource) all(b *batch) {
 	}
 	b.scan()
 	b.share()
-	if len(b.units) > 0 {
-		var wait sync.WaitGroup
-		// A unit takes about a millisecond; a reader has to be worth its buffers.
-		for range min(runtime.GOMAXPROCS(0), (len(b.units)+3)/4) {
-			wait.Go(b.work)
-		}
-		wait.Wait()
-	}
+	// A unit takes about a millisecond; a reader has to be worth its buffers.
+	sideBySide(len(b.units), 4, b.work)
 	for i, t := range b.rest {
 		if i%64 == 0 && b.cancelled() {
 			return
@@ -263,16 +253,15 @@ func (b *batch) share() {
 	slices.SortFunc(b.units, func(a, c unitTask) int { return cmp.Compare(a.base, c.base) })
 }
 
-// work answers the addresses of one unit after the other, until none is left.
-func (b *batch) work() {
+// work returns what answers the addresses of a unit.
+func (b *batch) work() func(unit int) {
 	r := b.f.dwarfData().NewReader()
 	var room []lookup.Call
-	for {
-		n := int(b.next.Add(1)) - 1
-		if n >= len(b.units) || b.cancelled() {
+	return func(unit int) {
+		if b.cancelled() {
 			return
 		}
-		task := &b.units[n]
+		task := &b.units[unit]
 		l := r.Begin(task.base, b.asked[b.todo[task.todo[len(task.todo)-1]]].pc)
 		for _, t := range task.todo {
 			pc := b.asked[b.todo[t]].pc
@@ -298,11 +287,10 @@ func (b *batch) work() {
 			}
 			b.choose(t, hit, ok, frames[:len(frames):len(frames)], low)
 		}
-		if b.keep {
-			r.End(task.base, l)
-		} else {
-			r.End(task.base, nil)
+		if !b.keep {
+			l = nil
 		}
+		r.End(task.base, l)
 	}
 }
 

@@ -112,12 +112,7 @@ func (f *File) namedFuncs() []code.Func {
 	var funcs []code.Func
 	goEnd := uint64(0)
 	if g := f.goTable(); g != nil {
-		g.needAll()
-		for i := range g.NumFuncs() {
-			fn, ok := g.Func(i)
-			if !ok {
-				continue
-			}
+		for fn := range g.funcs() {
 			if n := len(funcs); n > 0 {
 				funcs[n-1].End = uint64(fn.Entry())
 			}

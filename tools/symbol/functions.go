@@ -51,9 +51,8 @@ func (f *File) Functions() iter.Seq[Function] {
 			if !symbols(first, true) {
 				return
 			}
-			for i := range g.NumFuncs() {
-				fn, ok := g.Func(i)
-				if ok && !yield(Function{Name: g.print(string(g.name(fn))), Start: uint64(fn.Entry()),
+			for fn := range g.funcs() {
+				if !yield(Function{Name: g.print(string(g.name(fn))), Start: uint64(fn.Entry()),
 					End: uint64(fn.End())}) {
 					return
 				}

@@ -8,7 +8,7 @@ package symbol
 import (
 	"bytes"
 	"fmt"
-	"runtime"
+	"iter"
 	"sync"
 	"sync/atomic"
 
@@ -96,21 +96,10 @@ func (t *lazyTable) needAll() {
 	if t.all.Load() {
 		return
 	}
-	pages := uint64(len(t.have))
-	var next atomic.Uint64
-	var wait sync.WaitGroup
-	for range min(uint64(runtime.GOMAXPROCS(0)), pages/piece+1) {
-		wait.Go(func() {
-			for {
-				first := next.Add(piece) - piece
-				if first >= pages {
-					return
-				}
-				t.fill(first, min(first+piece, pages)-1)
-			}
-		})
-	}
-	wait.Wait()
+	pages := len(t.have)
+	sideBySide((pages+piece-1)/piece, 1, func() func(int) {
+		return func(i int) { t.fill(uint64(i*piece), uint64(min((i+1)*piece, pages)-1)) }
+	})
 	t.all.Store(true)
 }
 
@@ -170,6 +159,18 @@ func (g *goTable) Func(i int) (fn tracer.Func, ok bool) {
 		g.need(fn.DataPart())
 	}
 	return fn, ok
+}
+
+// funcs are all functions, in the order of their addresses.
+func (g *goTable) funcs() iter.Seq[tracer.Func] {
+	return func(yield func(tracer.Func) bool) {
+		g.needAll()
+		for i := range g.NumFuncs() {
+			if fn, ok := g.Func(i); ok && !yield(fn) {
+				return
+			}
+		}
+	}
 }
 
 // name is Func.Name.

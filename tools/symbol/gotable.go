@@ -295,9 +295,8 @@ func (g *goTable) isWrapper(id byte) bool {
 	}
 	g.wrapOnce.Do(func() {
 		g.wrapper = 23 // Go 1.25 and 1.26
-		g.needAll()
-		for i := range g.NumFuncs() {
-			if fn, ok := g.Func(i); ok && string(g.name(fn)) == "runtime.systemstack_switch" {
+		for fn := range g.funcs() {
+			if string(g.name(fn)) == "runtime.systemstack_switch" {
 				g.wrapper = fn.FuncID() + 1
 				break
 			}

@@ -178,9 +178,8 @@ func (f *File) MapSymbols() ([]mapfile.Symbol, error) {
 		return false
 	}
 	if g := f.goTable(); g != nil {
-		g.needAll()
-		for i := range g.NumFuncs() {
-			if fn, ok := g.Func(i); ok && !has(uint64(fn.Entry())) {
+		for fn := range g.funcs() {
+			if !has(uint64(fn.Entry())) {
 				syms = append(syms, mapfile.Symbol{Name: string(fn.Name()), Addr: uint64(fn.Entry()),
 					Size: uint64(fn.End()) - uint64(fn.Entry()), Type: 't'})
 			}

@@ -6,6 +6,7 @@ package symbol
 
 import (
 	"bytes"
+	"cmp"
 	stdelf "debug/elf"
 	"hash/maphash"
 	"slices"
@@ -100,12 +101,7 @@ func (f *File) named(name string) []lookup.Named {
 	if len(found) == 0 {
 		found = clones
 	}
-	slices.SortFunc(found, func(a, b lookup.Named) int {
-		if a.Start < b.Start {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(found, func(a, b lookup.Named) int { return cmp.Compare(a.Start, b.Start) })
 	return found
 }
 

@@ -362,7 +362,7 @@ func (f *File) sourceOf(p *symbolPart, index uint64) string {
 // it code or data. A Go assembly function is found by the name its author gave
 // it, with or without the ".abi0" the linker adds. Context: host.
 func (f *File) Symbol(name string) (addr, size uint64, ok bool) {
-	for _, suffix := range []string{"", ".abi0", ".abiinternal"} {
+	for _, suffix := range goSuffixes {
 		if addr, size, ok := f.exactSymbol([]byte(name + suffix)); ok {
 			return addr, size, true
 		}
