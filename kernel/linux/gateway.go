@@ -84,16 +84,13 @@ var wireOptions = [...][2]uintptr{
 
 // ownAddress is an address that the machine has on its network.
 type ownAddress struct {
-	hi, lo uint64
+	ip
 	prefix uint8 // bits; of one of version 4, without the 96 before them
 }
 
-// isV4 reports whether an address is of version 4.
-func (o *ownAddress) isV4() bool { return o.hi == 0 && o.lo>>32 == mapped>>32 }
-
 // isLinkLocal reports whether an address of version 6 means something on one network only
-// (fe80::/10); hi is its first half.
-func isLinkLocal(hi uint64) bool { return hi>>54 == 0xfe80>>6 }
+// (fe80::/10).
+func (a *ip) isLinkLocal() bool { return a.hi>>54 == 0xfe80>>6 }
 
 // linkGroup begins the groups of version 6 that mean something on one network only (ff02::/16).
 const linkGroup = 0xff02
@@ -149,9 +146,9 @@ func (s *socket) gateway(to *address) *socket {
 }
 
 // isOwn reports whether it is an address of this machine.
-func (a *address) isOwn() bool {
+func (a *ip) isOwn() bool {
 	for _, o := range addresses[:numOwn] {
-		if a.hi == o.hi && a.lo == o.lo {
+		if *a == o.ip {
 			return true
 		}
 	}
@@ -160,17 +157,17 @@ func (a *address) isOwn() bool {
 
 // isRemote reports whether it is an address of another machine. The stack's sockets have them, whose
 // ports nobody here takes from anybody.
-func (a *address) isRemote() bool { return !a.isAny() && !a.isOwn() && !a.isMulticast() }
+func (a *ip) isRemote() bool { return !a.isAny() && !a.isOwn() && !a.isMulticast() }
 
 // sourceFor returns the machine's address from which it sends to another machine, nil if it has
 // none of that kind.
-func sourceFor(to *address) (best *ownAddress) {
+func sourceFor(to *ip) (best *ownAddress) {
 	for i := range addresses[:numOwn] {
 		o := &addresses[i]
 		if o.isV4() != to.isV4() {
 			continue
 		}
-		if best == nil || isLinkLocal(o.hi) == (isLinkLocal(to.hi) || to.hi>>48 == linkGroup) {
+		if best == nil || o.isLinkLocal() == (to.isLinkLocal() || to.hi>>48 == linkGroup) {
 			best = o
 		}
 	}
@@ -269,14 +266,14 @@ func (s *socket) gatewayOfAddress(op, argument uintptr) int64 {
 	if !copyIn(addressOf(&raw), argument, size) {
 		return -eFAULT
 	}
-	a, yes := address{hi: raw.big64(0), lo: raw.big64(8), port: raw.big16(16)}, false
+	a, yes := address{ip: raw.ip(0), port: raw.big16(16)}, false
 	switch op {
 	case GatewayRefused:
-		refused(&a, &address{hi: raw.big64(18), lo: raw.big64(26), port: raw.big16(34)})
+		refused(&a, &address{ip: raw.ip(18), port: raw.big16(34)})
 	case GatewayListens:
 		yes = s.findListener(&a) != nil
 	case GatewayMember:
-		yes = isMember(&a)
+		yes = isMember(&a.ip)
 	}
 	if yes {
 		return 1
@@ -303,8 +300,8 @@ func (s *socket) tellOptions() {
 		p.options[optTransparent]|p.options[optFreeBind] == 0 {
 		return
 	}
-	s.told = sendEmpty(&datagram{hi: s.local.hi, lo: s.local.lo, port: s.local.port,
-		toHi: s.remote.hi, toLo: s.remote.lo, toPort: s.remote.port})
+	s.told = sendEmpty(&datagram{from: s.local.ip, port: s.local.port,
+		to: s.remote.ip, toPort: s.remote.port})
 }
 
 // sendEmpty sends a datagram without data to the stack. It returns false if there is no room.
@@ -335,9 +332,9 @@ func setAddress(at uintptr) int64 {
 	if !copyIn(addressOf(&raw), at, 24) {
 		return -eFAULT
 	}
-	o := ownAddress{raw.big64(0), raw.big64(8), raw[16]}
+	o := ownAddress{raw.ip(0), raw[16]}
 	for i := range addresses[:numOwn] {
-		if addresses[i].hi == o.hi && addresses[i].lo == o.lo {
+		if addresses[i].ip == o.ip {
 			numOwn--
 			addresses[i] = addresses[numOwn]
 			break

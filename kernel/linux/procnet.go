@@ -34,7 +34,7 @@ func putInet6Addresses(int32) {
 		}
 		scope := uint64(0)
 		switch {
-		case isLinkLocal(o.hi):
+		case o.isLinkLocal():
 			scope = 0x20
 		case o.hi>>54 == 0xfec0>>6: // of a site, which RFC 3879 has given up
 			scope = 0x40
@@ -204,13 +204,13 @@ func putGroups4(int32) {
 		putTo(12)
 		putf(": %5d      V3\n", putGroups(link, true, false)+1)
 		putGroups(link, true, true)
-		putGroup(&membership{lo: mapped | 224<<24 | 1}, 1)
+		putGroup(&membership{ip: ip{0, mapped | 224<<24 | 1}}, 1)
 	}
 }
 
 func putGroups6(int32) {
 	for link := uint32(loIndex); link <= lastLink(); link++ {
 		putGroups(link, false, true)
-		putGroup(&membership{hi: linkGroup << 48, lo: 1, link: link}, 1)
+		putGroup(&membership{ip{linkGroup << 48, 1}, link}, 1)
 	}
 }

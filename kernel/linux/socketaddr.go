@@ -3,13 +3,16 @@ package linux
 // Addresses of sockets as programs write them: struct sockaddr_in, sockaddr_in6,
 // sockaddr_un and sockaddr_nl.
 
-// address is the address of a socket. An Internet address is kept as one of version 6, in two
-// halves; those of version 4 are the mapped ones.
+// ip is an Internet address, kept as one of version 6, in two halves; those of version 4 are the
+// mapped ones.
+type ip struct{ hi, lo uint64 }
+
+// address is the address of a socket.
 type address struct {
 	family uint16
 	port   uint16
-	hi, lo uint64
-	link   uint32 // number of the interface that a program has named with it, or 0
+	ip
+	link uint32 // number of the interface that a program has named with it, or 0
 	// A local socket's name: a path, an abstract name after a zero byte, or none.
 	n    uint8
 	name [nameMax]byte
@@ -28,24 +31,24 @@ const (
 )
 
 // isV4 reports whether an Internet address is of version 4.
-func (a *address) isV4() bool { return a.hi == 0 && a.lo>>32 == mapped>>32 }
+func (a *ip) isV4() bool { return a.hi == 0 && a.lo>>32 == mapped>>32 }
 
 // isAny reports whether the address stands for all addresses.
-func (a *address) isAny() bool { return a.hi == 0 && (a.lo == 0 || a.lo == mapped) }
+func (a *ip) isAny() bool { return a.hi == 0 && (a.lo == 0 || a.lo == mapped) }
 
 // isLoopback reports whether it is an address of this machine alone.
-func (a *address) isLoopback() bool {
+func (a *ip) isLoopback() bool {
 	return a.hi == 0 && (a.lo == loopback6 || a.isV4() && uint8(a.lo>>24) == 127)
 }
 
 // isMulticast reports whether the address is a group's.
-func (a *address) isMulticast() bool {
+func (a *ip) isMulticast() bool {
 	return a.hi>>56 == 0xff || a.isV4() && uint8(a.lo>>28)&0xf == 0xe
 }
 
 // same reports whether two Internet addresses are the same, including the port.
 func (a *address) same(b *address) bool {
-	return a.hi == b.hi && a.lo == b.lo && a.port == b.port
+	return a.ip == b.ip && a.port == b.port
 }
 
 // rawAddress has room for any address in the program's form, and for structures that contain one.
@@ -64,6 +67,14 @@ func (r *rawAddress) big64(i int) (v uint64) {
 		v = v<<8 | uint64(b)
 	}
 	return v
+}
+
+// ip and putIP read and write an address of version 6.
+func (r *rawAddress) ip(i int) ip { return ip{r.big64(i), r.big64(i + 8)} }
+
+func (r *rawAddress) putIP(i int, a ip) {
+	r.putBig64(i, a.hi)
+	r.putBig64(i+8, a.lo)
 }
 
 func (r *rawAddress) putBig64(i int, v uint64) {
@@ -113,9 +124,9 @@ func (s *socket) inAddress(to *address, from, n uintptr) int64 {
 	to.port = raw.big16(2)
 	switch {
 	case to.family == afInet && n >= sizeInet:
-		to.hi, to.lo = 0, mapped|raw.big64(4)>>32
+		to.ip = ip{0, mapped | raw.big64(4)>>32}
 	case to.family == afInet6 && s.family == afInet6 && n >= sizeInet6-4: // RFC 2133's form
-		to.hi, to.lo = raw.big64(8), raw.big64(16)
+		to.ip = raw.ip(8)
 		if n >= sizeInet6 && to.hi>>48 == linkGroup {
 			to.link = raw.little32(24)
 		}
@@ -155,10 +166,9 @@ func (a *address) raw(r *rawAddress, family uint16) uintptr {
 		return sizeInet
 	case afInet6:
 		r[2], r[3] = uint8(a.port>>8), uint8(a.port)
-		r.putBig64(8, a.hi)
-		r.putBig64(16, a.lo)
+		r.putIP(8, a.ip)
 		switch {
-		case isLinkLocal(a.hi):
+		case a.isLinkLocal():
 			r[24] = ethIndex
 		case a.hi>>48 == linkGroup:
 			r[24] = uint8(a.link)

@@ -55,7 +55,7 @@ func (s *socket) unlistPort() {
 //go:noinline
 func (s *socket) covers(a, b *address) bool {
 	switch {
-	case a.hi == b.hi && a.lo == b.lo:
+	case a.ip == b.ip:
 		return true
 	case a.hi != 0:
 		return false
@@ -111,7 +111,7 @@ func (s *socket) takePort(a *address) int64 {
 			return -eADDRINUSE
 		}
 	}
-	s.local.hi, s.local.lo, s.local.port = a.hi, a.lo, a.port
+	s.local.ip, s.local.port = a.ip, a.port
 	s.listPort(0)
 	return 0
 }
@@ -133,7 +133,7 @@ func (s *socket) bindAny() int64 {
 	if s.bound {
 		return 0
 	}
-	a := address{hi: s.local.hi, lo: s.local.lo}
+	a := address{ip: s.local.ip}
 	return s.takePort(&a)
 }
 
@@ -153,7 +153,7 @@ func sysBind(c *call, _ *file, s *socket) int64 {
 		return s.bindLink(uint32(a.lo))
 	}
 	if a.family == afUnspec { // as Linux lets old programs do, for any address
-		a = address{lo: mapped}
+		a = address{ip: ip{lo: mapped}}
 	}
 	switch {
 	case s.bound || s.stage != fresh:
@@ -189,7 +189,7 @@ func (s *socket) route(a *address) int64 {
 	switch {
 	case s.family == afInet6 && a.isV4() && s.options[optV6Only] != 0:
 		return -eNETUNREACH
-	case s.gateway(a) != nil && sourceFor(a) != nil:
+	case s.gateway(a) != nil && sourceFor(&a.ip) != nil:
 		if s.bound && s.local.isLoopback() {
 			return -eINVAL
 		}
@@ -212,19 +212,18 @@ func (s *socket) route(a *address) int64 {
 
 // source sets from to the source address of what s sends to an address.
 func (s *socket) source(from, to *address) {
-	from.family, from.port, from.hi, from.lo = s.family, s.local.port, s.local.hi, s.local.lo
+	from.family, from.port, from.ip = s.family, s.local.port, s.local.ip
 	if s.local.isAny() || s.local.isMulticast() {
-		from.hi, from.lo = 0, loopback6
+		from.ip = ip{0, loopback6}
 		if to.isOwn() && !to.isLoopback() {
-			from.hi, from.lo = to.hi, to.lo
-		} else if o := sourceFor(to); o != nil && !to.isLoopback() && (!to.isMulticast() ||
+			from.ip = to.ip
+		} else if o := sourceFor(&to.ip); o != nil && !to.isLoopback() && (!to.isMulticast() ||
 			s.linkTo(to, 0) == ethIndex) {
-			from.hi, from.lo = o.hi, o.lo
+			from.ip = o.ip
 		} else if to.isV4() {
 			from.lo = loopback4
 			if to.isMulticast() && s.groupFrom != 0 {
-				g := s.groupFrom // in memory order
-				from.lo = mapped | uint64(g>>24|g>>8&0xff00|g<<8&0xff0000|g<<24)
+				from.lo = mapped | inMemory(s.groupFrom)
 			}
 		}
 	}

@@ -108,7 +108,7 @@ func (how *inetSend) inControl4(s *socket, m *control, number int32) int64 {
 			return -eFAULT
 		}
 		a := uint64(b[4])<<24 | uint64(b[5])<<16 | uint64(b[6])<<8 | uint64(b[7])
-		return how.from(s, 0, mapped|a, number)
+		return how.from(s, ip{0, mapped | a}, number)
 	case ipTTL:
 		if m.n != 4 || number < 1 || number > 255 {
 			return -eINVAL
@@ -140,19 +140,17 @@ func (how *inetSend) inInfo6(s *socket, m *control, v4 bool) int64 {
 	if !copyIn(addressOf(&b), m.at, sizeInfo6) {
 		return -eFAULT
 	}
-	a := address{hi: b.big64(0), lo: b.big64(8)}
+	a := b.ip(0)
 	if v4 != a.isV4() {
 		return -eINVAL
 	}
-	return how.from(s, a.hi, a.lo, int32(b.little32(16)))
+	return how.from(s, a, int32(b.little32(16)))
 }
 
 // from sets the address, unless it is the one that stands for all, and the interface, unless it is
 // 0.
-func (how *inetSend) from(s *socket, hi, lo uint64, index int32) int64 {
-	a := address{hi: hi, lo: lo}
-	switch {
-	case uint32(index) > lastLink():
+func (how *inetSend) from(s *socket, a ip, index int32) int64 {
+	if uint32(index) > lastLink() {
 		return -eNODEV
 	}
 	how.link = uint32(index)
@@ -164,14 +162,14 @@ func (how *inetSend) from(s *socket, hi, lo uint64, index int32) int64 {
 	case !a.isOwn() && !s.bindsFreely():
 		return -eINVAL
 	}
-	how.source.family, how.source.hi, how.source.lo = afInet6, hi, lo
+	how.source.family, how.source.ip = afInet6, a
 	return 0
 }
 
 // setHead fills in the part of a datagram's header that says how it is sent to an address.
 func (x *transfer) setHead(s *socket, to *address, how *inetSend) {
 	h := &x.head
-	h.toHi, h.toLo, h.toPort = to.hi, to.lo, to.port
+	h.to, h.toPort = to.ip, to.port
 	tos, ttl, groupTTL := optClass, optHops, optGroupHops
 	if to.isV4() {
 		tos, ttl, groupTTL = optTOS, optTTL, optGroupTTL
@@ -194,12 +192,11 @@ func (x *transfer) setHead(s *socket, to *address, how *inetSend) {
 
 // outInet tells how a datagram arrived, as far as a socket has asked for that.
 func (x *transfer) outInet(s *socket, h *datagram) {
-	to := address{hi: h.toHi, lo: h.toLo, port: h.toPort}
+	to := address{ip: h.to, port: h.toPort}
 	link := max(h.link, loIndex)
 	if s.options[optPacketInfo6] != 0 && s.family == afInet6 {
 		var b rawAddress
-		b.putBig64(0, h.toHi)
-		b.putBig64(8, h.toLo)
+		b.putIP(0, h.to)
 		b[16] = link
 		x.outControl(levelIPv6, ipv6Info, addressOf(&b), sizeInfo6)
 	}
@@ -211,15 +208,15 @@ func (x *transfer) outInet(s *socket, h *datagram) {
 	}
 	if s.options[optPacketInfo] != 0 {
 		var b rawAddress
-		local := h.toLo
+		local := h.to.lo
 		if to.isMulticast() || to.isBroadcast() {
 			local = loopback4
-			if o := sourceFor(&to); o != nil && link == ethIndex {
+			if o := sourceFor(&to.ip); o != nil && link == ethIndex {
 				local = o.lo
 			}
 		}
 		b[0] = link
-		b.putBig64(4, local<<32|h.toLo&0xffffffff)
+		b.putBig64(4, local<<32|h.to.lo&0xffffffff)
 		x.outControl(levelIP, ipPacketInfo, addressOf(&b), sizeInfo)
 	}
 	x.outNumber(s, optRecvTTL, levelIP, ipTTL, h.ttl, 4)

@@ -10,14 +10,13 @@ import (
 
 // datagram is the header of a datagram.
 type datagram struct {
-	size       uint32 // bytes of data
-	port       uint16 // of the sender
-	toPort     uint16
-	named      uint8 // bytes of the local sender's name
-	tos, ttl   uint8
-	link       uint8 // interface by which it came, or 0: lo
-	hi, lo     uint64
-	toHi, toLo uint64 // where it was sent
+	size     uint32 // bytes of data
+	port     uint16 // of the sender
+	toPort   uint16
+	named    uint8 // bytes of the local sender's name
+	tos, ttl uint8
+	link     uint8 // interface by which it came, or 0: lo
+	from, to ip    // to is where it was sent
 }
 
 const maxUDP = 65507 // bytes in a datagram of version 4; version 6 allows 20 more
@@ -54,8 +53,8 @@ func (s *socket) connectDatagrams(a *address) int64 {
 	}
 	var from address
 	s.source(&from, a)
-	s.local.hi, s.local.lo = from.hi, from.lo
-	s.remote.hi, s.remote.lo, s.remote.port, s.remote.link = a.hi, a.lo, a.port, a.link
+	s.local.ip = from.ip
+	s.remote.ip, s.remote.port, s.remote.link = a.ip, a.port, a.link
 	s.stage = connected
 	s.changed()
 	return 0
@@ -163,7 +162,7 @@ func (c *call) sendDatagram(f *file, s *socket, x *transfer) int64 {
 	case !named && s.stage != connected:
 		return -eDESTADDRREQ
 	case !named:
-		a.hi, a.lo, a.port, a.link = s.remote.hi, s.remote.lo, s.remote.port, s.remote.link
+		a.ip, a.port, a.link = s.remote.ip, s.remote.port, s.remote.link
 	case a.port == 0:
 		return -eINVAL
 	}
@@ -180,7 +179,7 @@ func (c *call) sendDatagram(f *file, s *socket, x *transfer) int64 {
 	var from address
 	s.source(&from, &a)
 	if how.source.family != 0 {
-		from.hi, from.lo = how.source.hi, how.source.lo
+		from.ip = how.source.ip
 		if s.isGateway() {
 			from.port = how.source.port
 		}
@@ -273,7 +272,7 @@ func (c *call) sendPacket(f *file, s *socket, x *transfer) int64 {
 // deliver puts a datagram into the buffer of a socket that has room for it.
 func (x *transfer) deliver(to *socket, from *address) int64 {
 	h := x.head
-	h.size, h.port, h.hi, h.lo, h.named = uint32(x.total), from.port, from.hi, from.lo, from.n
+	h.size, h.port, h.from, h.named = uint32(x.total), from.port, from.ip, from.n
 	if errno := x.sendRights(to); errno != 0 {
 		return errno
 	}
@@ -332,7 +331,7 @@ func (c *call) receiveDatagram(f *file, s *socket, x *transfer) int64 {
 	off := unsafe.Sizeof(h)
 	s.in.peek(addressOf(&from.name), off, uintptr(h.named), true)
 	off += uintptr(h.named)
-	from.port, from.hi, from.lo, from.n = h.port, h.hi, h.lo, h.named
+	from.port, from.ip, from.n = h.port, h.from, h.named
 
 	size := uintptr(h.size)
 	done := uintptr(0)

@@ -228,8 +228,7 @@ func (p *packet) load(at, n uint32) (v uint32, ok bool) {
 // passes runs the socket's filter on the datagram of size bytes at offset off in its ring. It
 // returns how many of them the socket receives; ok is false if it receives nothing.
 func (s *socket) passes(h *datagram, off, size uintptr, to uint16) (kept uintptr, ok bool) {
-	p := packet{ring: &s.in, off: off, size: uint32(size) + udpHeader, v4: h.toHi == 0 &&
-		h.toLo>>32 == mapped>>32}
+	p := packet{ring: &s.in, off: off, size: uint32(size) + udpHeader, v4: h.to.isV4()}
 	for i, v := range [...]uint16{h.port, to, uint16(p.size)} {
 		p.header[2*i], p.header[2*i+1] = byte(v>>8), byte(v)
 	}

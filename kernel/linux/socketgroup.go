@@ -9,8 +9,8 @@ import "unsafe"
 
 // membership is a group that a socket is in, on an interface; 0: the row is free.
 type membership struct {
-	hi, lo uint64
-	link   uint32
+	ip
+	link uint32
 }
 
 const (
@@ -67,17 +67,17 @@ func (s *socket) setGroup(level, name uintptr, join bool, at, size uintptr) int6
 	case s.kind == sockStream:
 		return -eProto
 	}
-	var group address
+	var group ip
 	index, from, family := b.little32(0), uint64(0), b.little32(8)&0xffff
 	switch {
 	case old && level == levelIPv6:
-		group.hi, group.lo, index = b.big64(0), b.big64(8), b.little32(16)
+		group, index = b.ip(0), b.little32(16)
 	case old:
 		group.lo, from, index = mapped|b.big64(0)>>32, b.big64(4)>>32, b.little32(8)
 	case level == levelIP && family == afInet:
 		group.lo = mapped | b.big64(12)>>32
 	case level == levelIPv6 && family == afInet6:
-		group.hi, group.lo = b.big64(16), b.big64(24)
+		group = b.ip(16)
 	case level == levelIP:
 		return -eINVAL
 	default:
@@ -94,7 +94,7 @@ func (s *socket) setGroup(level, name uintptr, join bool, at, size uintptr) int6
 	if index == 0 || index > lastLink() {
 		return -eNODEV
 	}
-	return s.changeGroup(join, membership{group.hi, group.lo, index})
+	return s.changeGroup(join, membership{group, index})
 }
 
 // lastLink is the number of the last interface: eth0's, if the stack has an address there.
@@ -107,7 +107,7 @@ func lastLink() uint32 {
 
 // linkOf returns the interface that has an address of version 4, 0 if none has it.
 func linkOf(v4 uint64) uint32 {
-	a := address{lo: mapped | v4}
+	a := ip{0, mapped | v4}
 	switch {
 	case a.isLoopback():
 		return loIndex
@@ -118,7 +118,7 @@ func linkOf(v4 uint64) uint32 {
 }
 
 // defaultLink returns the interface by which a group is reached if a program names none.
-func defaultLink(to *address) uint32 {
+func defaultLink(to *ip) uint32 {
 	if sourceFor(to) != nil {
 		return ethIndex
 	}
@@ -142,7 +142,7 @@ func (s *socket) linkTo(to *address, named uint32) uint32 {
 		named = s.groupLink
 	}
 	if named == 0 || named > lastLink() {
-		return defaultLink(to)
+		return defaultLink(&to.ip)
 	}
 	return named
 }
@@ -185,7 +185,7 @@ func (m membership) tell() bool {
 	if m.link != ethIndex {
 		return true
 	}
-	return sendEmpty(&datagram{toHi: m.hi, toLo: m.lo})
+	return sendEmpty(&datagram{to: m.ip})
 }
 
 // leaveGroups has the stack find out which groups s, which is being closed, was the last in.
@@ -197,7 +197,7 @@ func (s *socket) leaveGroups() {
 }
 
 // isMember reports whether some socket is in a group of eth0's.
-func isMember(group *address) bool {
+func isMember(group *ip) bool {
 	for t := nextSocket(0); t != nil; t = nextSocket(t.number) {
 		if _, member := t.wants(group, ethIndex); member {
 			return true
@@ -208,12 +208,12 @@ func isMember(group *address) bool {
 
 // wants reports whether a socket receives what comes for a group by an interface, and whether it is
 // a member of the group there.
-func (s *socket) wants(group *address, link uint32) (wants, member bool) {
+func (s *socket) wants(group *ip, link uint32) (wants, member bool) {
 	if link == 0 {
 		link = loIndex
 	}
 	for _, m := range s.groups {
-		if m.hi == group.hi && m.lo == group.lo && m.link == link {
+		if m.ip == *group && m.link == link {
 			return true, true
 		}
 	}
@@ -225,13 +225,13 @@ func (s *socket) wants(group *address, link uint32) (wants, member bool) {
 }
 
 // everyMachine reports whether every machine is in the group.
-func (a *address) everyMachine() bool {
+func (a *ip) everyMachine() bool {
 	const allHosts = mapped | 224<<24 | 1
 	return a.hi == 0 && a.lo == allHosts || (a.hi == 0xff01<<48 || a.hi == 0xff02<<48) && a.lo == 1
 }
 
 // isBroadcast reports whether an address stands for all machines: at lo, or on the network.
-func (a *address) isBroadcast() bool {
+func (a *ip) isBroadcast() bool {
 	if a.hi != 0 || a.lo == mapped|0x7fffffff {
 		return a.hi == 0
 	}
@@ -273,13 +273,13 @@ func (x *transfer) deliverAll(from, to *address) int64 {
 	link := uint32(x.head.link)
 	heard := !to.isMulticast() || to.everyMachine()
 	for t := nextSocket(0); t != nil && !heard; t = nextSocket(t.number) {
-		_, heard = t.wants(to, link)
+		_, heard = t.wants(&to.ip, link)
 	}
 	for t := nextSocket(0); t != nil && heard; t = nextSocket(t.number) {
 		if !t.hearsInet(from, to) || t.in.room() < unsafe.Sizeof(datagram{})+x.total {
 			continue
 		}
-		if wants, _ := t.wants(to, link); to.isMulticast() && !wants {
+		if wants, _ := t.wants(&to.ip, link); to.isMulticast() && !wants {
 			continue
 		}
 		again := *x

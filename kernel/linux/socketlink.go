@@ -89,8 +89,7 @@ func (r *linkReply) addCard(kind, family uint32) {
 			continue
 		}
 		var raw rawAddress
-		raw.putBig64(0, o.hi)
-		raw.putBig64(8, o.lo)
+		raw.putIP(0, o.ip)
 		body := [7]uint32{afInet6 | uint32(o.prefix)<<8 | permanent, ethIndex, 20 | 1<<16,
 			raw.little32(0), raw.little32(4), raw.little32(8), raw.little32(12)}
 		n := 7
@@ -98,7 +97,7 @@ func (r *linkReply) addCard(kind, family uint32) {
 			n = 6
 			body = [7]uint32{afInet | uint32(o.prefix)<<8 | permanent, ethIndex, 8 | 1<<16,
 				raw.little32(12), 8 | 2<<16, raw.little32(12)}
-		} else if isLinkLocal(o.hi) {
+		} else if o.isLinkLocal() {
 			body[0] |= ofLink
 		}
 		r.add(newAddr|flagMulti, body[:n])

@@ -71,8 +71,8 @@ func sysConnect(c *call, f *file, s *socket) int64 {
 	}
 	var from address
 	s.source(&from, &a)
-	s.local.hi, s.local.lo = from.hi, from.lo
-	s.remote.hi, s.remote.lo, s.remote.port = a.hi, a.lo, a.port
+	s.local.ip = from.ip
+	s.remote.ip, s.remote.port = a.ip, a.port
 	if l.waiting > l.backlog {
 		s.listener, s.stage, l.crowded = l.number, connecting, true
 		if f.flags&oNonblock != 0 {
@@ -121,7 +121,7 @@ func (s *socket) join(l *socket) int64 {
 	t.linger = l.linger
 	t.local = l.local
 	if s.isInet() {
-		t.local.hi, t.local.lo, t.local.port = s.remote.hi, s.remote.lo, s.remote.port
+		t.local.ip, t.local.port = s.remote.ip, s.remote.port
 		t.listPort(1)
 		t.remote = s.local
 	} else {
