@@ -97,14 +97,12 @@ const (
 // socket is one end of a connection, or a receiver of datagrams. It lies in a page frame of its
 // own.
 type socket struct {
-	number   int32 // in the table, from 1
-	family   uint16
-	kind     uint8 // sockStream and so on
-	stage    stage
-	protocol uint16
-	file     int32 // open file, plus 1; 0 while it is in a backlog
-	err      int32 // the result of the next call
-	peer     int32 // the other end, or a local datagram socket's destination; 0: none, or gone
+	number int32 // in the table, from 1
+	socketKind
+	stage stage
+	file  int32 // open file, plus 1; 0 while it is in a backlog
+	err   int32 // the result of the next call
+	peer  int32 // the other end, or a local datagram socket's destination; 0: none, or gone
 
 	bound         bool
 	accepted      bool  // which list of its port it is in, if its address is an Internet address
@@ -183,7 +181,7 @@ func nextSocket(n int32) *socket {
 }
 
 // newSocket makes a socket without a file, or returns nil.
-func newSocket(family uint16, kind uint8, protocol uint16) *socket {
+func newSocket(kind socketKind) *socket {
 	percpu.AssertLocked()
 	for n := freeSocket; n <= maxSockets; n++ {
 		if table := &socketFrames[n/frameSockets]; *table == 0 {
@@ -202,9 +200,9 @@ func newSocket(family uint16, kind uint8, protocol uint16) *socket {
 		*slot = frame
 		freeSocket, highSocket = n+1, max(highSocket, n)
 		s := socketOf(n)
-		s.number, s.family, s.kind, s.protocol = n, family, kind, protocol
-		s.local.family, s.remote.family = family, family
-		if family == afInet {
+		s.number, s.socketKind = n, kind
+		s.local.family, s.remote.family = kind.family, kind.family
+		if kind.family == afInet {
 			s.local.lo = mapped
 		}
 		s.setDefaults()

@@ -8,8 +8,14 @@ import (
 
 // Making sockets.
 
-// kindOf checks the arguments of socket and socketpair.
-func (c *call) kindOf() (family uint16, kind uint8, protocol uint16, errno int64) {
+// socketKind is what a socket is made as.
+type socketKind struct {
+	family, protocol uint16
+	kind             uint8 // sockStream and so on
+}
+
+// kindOf checks the arguments of socket and socketpair, and sets what to what they name.
+func (c *call) kindOf(what *socketKind) int64 {
 	const (
 		typeMask    = 0xf
 		maxFamily   = 45
@@ -18,28 +24,28 @@ func (c *call) kindOf() (family uint16, kind uint8, protocol uint16, errno int64
 	a, b, p := c.uint(0), c.uint(1), c.uint(2)
 	switch {
 	case b&^(typeMask|oNonblock|oCloexec) != 0:
-		return 0, 0, 0, -eINVAL
+		return -eINVAL
 	case a > maxFamily:
-		return 0, 0, 0, -eAFNOSUPPORT
+		return -eAFNOSUPPORT
 	case b&typeMask > 10: // SOCK_PACKET
-		return 0, 0, 0, -eINVAL
+		return -eINVAL
 	case a == afPacket:
-		return 0, 0, 0, -ePERM
+		return -ePERM
 	case p > maxProtocol && (a == afInet || a == afInet6):
-		return 0, 0, 0, -eINVAL
+		return -eINVAL
 	case p > maxProtocol:
-		return 0, 0, 0, -ePROTONOSUPPORT
+		return -ePROTONOSUPPORT
 	}
-	family, kind, protocol = uint16(a), uint8(b&typeMask), uint16(p)
+	family, kind, protocol := uint16(a), uint8(b&typeMask), uint16(p)
 	switch family {
 	case afUnix:
 		switch {
 		case protocol != 0 && protocol != afUnix:
-			return 0, 0, 0, -ePROTONOSUPPORT
+			return -ePROTONOSUPPORT
 		case kind == sockRaw:
 			kind = sockDgram
 		case kind != sockStream && kind != sockDgram && kind != sockSeqpacket:
-			return 0, 0, 0, -eSOCKTNOSUPPORT
+			return -eSOCKTNOSUPPORT
 		}
 		protocol = 0
 	case afInet, afInet6:
@@ -47,44 +53,45 @@ func (c *call) kindOf() (family uint16, kind uint8, protocol uint16, errno int64
 		switch kind {
 		case sockRaw:
 			if protocol == 0 {
-				return 0, 0, 0, -ePROTONOSUPPORT
+				return -ePROTONOSUPPORT
 			}
-			return 0, 0, 0, -ePERM // it requires a privilege
+			return -ePERM // it requires a privilege
 		case sockStream:
 		case sockDgram:
 			want = protoUDP
 			if family == afInet && protocol == protoICMP || family == afInet6 && protocol == protoICMP6 {
-				return 0, 0, 0, -eACCES // no group may (net.ipv4.ping_group_range)
+				return -eACCES // no group may (net.ipv4.ping_group_range)
 			}
 		default:
-			return 0, 0, 0, -eSOCKTNOSUPPORT
+			return -eSOCKTNOSUPPORT
 		}
 		if protocol != 0 && protocol != want {
-			return 0, 0, 0, -ePROTONOSUPPORT
+			return -ePROTONOSUPPORT
 		}
 		protocol = want
 	case afNetlink:
 		if kind != sockRaw && kind != sockDgram {
-			return 0, 0, 0, -eSOCKTNOSUPPORT
+			return -eSOCKTNOSUPPORT
 		}
 		if protocol != 0 { // NETLINK_ROUTE
-			return 0, 0, 0, -ePROTONOSUPPORT
+			return -ePROTONOSUPPORT
 		}
 	default:
-		return 0, 0, 0, -eAFNOSUPPORT
+		return -eAFNOSUPPORT
 	}
-	return family, kind, protocol, 0
+	*what = socketKind{family, protocol, kind}
+	return 0
 }
 
 func sysSocket(c *call) int64 {
 	if !parts.Sockets {
 		return withoutSockets()
 	}
-	family, kind, protocol, errno := c.kindOf()
-	if errno != 0 {
+	var kind socketKind
+	if errno := c.kindOf(&kind); errno != 0 {
 		return errno
 	}
-	s := newSocket(family, kind, protocol)
+	s := newSocket(kind)
 	if s == nil {
 		return -eNFILE
 	}
@@ -99,11 +106,11 @@ func sysSocketpair(c *call) int64 {
 	if !parts.Sockets {
 		return withoutSockets()
 	}
-	family, kind, protocol, errno := c.kindOf()
-	if errno != 0 {
+	var kind socketKind
+	if errno := c.kindOf(&kind); errno != 0 {
 		return errno
 	}
-	if family != afUnix {
+	if kind.family != afUnix {
 		return -eOPNOTSUPP
 	}
 	if !mem.Allowed(c.pointer(3), 8, true) {
@@ -112,7 +119,7 @@ func sysSocketpair(c *call) int64 {
 	var made [2]*socket
 	var got [2]int64
 	for i := range made {
-		s := newSocket(family, kind, protocol)
+		s := newSocket(kind)
 		got[i] = -eNFILE
 		if s != nil {
 			if got[i] = openSocket(s, c.flags(1)); got[i] < 0 {

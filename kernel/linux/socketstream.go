@@ -113,7 +113,7 @@ func (s *socket) findListener(a *address) (best *socket) {
 
 // join connects s to listener l, which has room.
 func (s *socket) join(l *socket) int64 {
-	t := newSocket(l.family, l.kind, l.protocol)
+	t := newSocket(l.socketKind)
 	if t == nil {
 		return -eNOBUFS
 	}
