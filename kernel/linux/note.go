@@ -14,7 +14,9 @@ var (
 	noRoute   = note{text: "no way to other machines (ENETUNREACH): sockets reach this one alone; zf run -net virtio gives a program a network\n"}
 	noRoots   = note{text: "no root certificates in /etc/ssl, by which TLS knows other machines: " +
 		"zf run -mount /etc/ssl shows a program the host's\n"}
-	noNames = note{text: "no name server (ECONNREFUSED): names are those of /etc/hosts; zf run -net virtio gives a program a network with one\n"}
+	noNames   = note{text: "no name server (ECONNREFUSED): names are those of /etc/hosts; zf run -net virtio gives a program a network with one\n"}
+	noSockets = note{text: "no sockets (EAFNOSUPPORT): this image is without the part sockets (zf help build)\n"}
+	noSetGS   = note{text: "arch_prctl(ARCH_SET_GS) is refused (EINVAL): GS is the kernel's\n"}
 )
 
 // rootFile is where crypto/x509 looks for root certificates first.

@@ -1,7 +1,6 @@
 package linux
 
 import (
-	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/parts"
 )
@@ -145,15 +144,8 @@ func sysSocketpair(c *call) int64 {
 	return 0
 }
 
-// saidNoSockets is set when withoutSockets has said it. Under the kernel lock.
-var saidNoSockets bool
-
 // withoutSockets refuses a socket in an image without the part sockets, and says so, once.
 func withoutSockets() int64 {
-	if !saidNoSockets {
-		saidNoSockets = true
-		console.FreshLine()
-		console.String("no sockets (EAFNOSUPPORT): this image is without the part sockets (zf help build)\n")
-	}
+	noSockets.say()
 	return -eAFNOSUPPORT
 }

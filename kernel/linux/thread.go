@@ -2,7 +2,6 @@ package linux
 
 import (
 	"github.com/zeroframe/zeroframe/arch"
-	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/goinfo"
 	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
@@ -110,9 +109,6 @@ func sysExitGroup(c *call) int64 {
 	return 0
 }
 
-// saidSetGS is set once archPrctl has written its line to the log. Under the kernel lock.
-var saidSetGS bool
-
 func sysArchPrctl(c *call) int64 {
 	switch c.op(0) {
 	case archSetFS:
@@ -122,11 +118,7 @@ func sysArchPrctl(c *call) int64 {
 		c.f.SetUserTLS(c.pointer(1))
 		return 0
 	case archSetGS:
-		if !saidSetGS {
-			saidSetGS = true
-			console.FreshLine()
-			console.String("arch_prctl(ARCH_SET_GS) is refused (EINVAL): GS is the kernel's\n")
-		}
+		noSetGS.say()
 	case archGetFS:
 		return copied(out64(c.pointer(1), uint64(arch.UserTLS())))
 	}
