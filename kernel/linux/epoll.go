@@ -373,7 +373,7 @@ func (c *call) waitEpoll(timeout uint64) int64 {
 	if n > 0 {
 		return int64(n)
 	}
-	return c.waitEvents(uintptr(ep.obj), timeout)
+	return c.waitEvents(uintptr(ep.obj), timeout, 0)
 }
 
 // pwaitEpoll is epoll_wait with a mask of signals.
@@ -413,11 +413,11 @@ func unmask(result int64) int64 {
 }
 
 // waitEvents waits until something happens; it returns 0 if the time is over. The call then starts
-// over, with the deadline of the first time.
-func (c *call) waitEvents(key uintptr, timeout uint64) int64 {
+// over, with the deadline of the first time. over is its result if the time passes while it waits.
+func (c *call) waitEvents(key uintptr, timeout uint64, over int64) int64 {
 	t := thread.Current()
 	if !c.again {
-		t.Until = never
+		t.Until, t.Left = never, 0
 		if timeout < 1<<62 {
 			t.Until = clock.Now() + timeout
 		}
@@ -429,7 +429,7 @@ func (c *call) waitEvents(key uintptr, timeout uint64) int64 {
 		return 0
 	}
 	c.takeTurn()
-	thread.Block(c.f, thread.ForEpoll, key, t.Until, 0)
+	thread.Block(c.f, thread.ForEpoll, key, t.Until, over)
 	return 0
 }
 
@@ -491,7 +491,7 @@ func (c *call) pollFor(timeout uint64) int64 {
 	if hits > 0 {
 		return hits
 	}
-	return c.waitEvents(anyEpoll, timeout)
+	return c.waitEvents(anyEpoll, timeout, 0)
 }
 
 func sysPoll(c *call) int64         { return c.pollFor(millis(c.int(2))) }

@@ -51,19 +51,8 @@ func (c *call) selectFor(timeout uint64) int64 {
 		}
 	}
 	if hits == 0 {
-		t := thread.Current()
-		if !c.again {
-			t.Until, t.Left = never, 0
-			if timeout < 1<<62 {
-				t.Until = clock.Now() + timeout
-			}
-		}
-		if t.HasSavedMask && t.Pending&^t.Mask != 0 {
-			return -eINTR
-		}
-		if timeout != 0 && clock.Now() < t.Until {
-			c.takeTurn()
-			thread.Block(c.f, thread.ForEpoll, anyEpoll, t.Until, -eRESTARTTIMED)
+		if e := c.waitEvents(anyEpoll, timeout, -eRESTARTTIMED); e != 0 {
+			return e
 		}
 	}
 	for i := range sets {
