@@ -144,11 +144,11 @@ func sysOldTimes(c *call) int64 {
 func (c *call) setTimes(flags uintptr, set [2]int64, now int64, wrong bool) int64 {
 	var id vfs.ID
 	if c.pointer(1) == 0 && c.int(0) != atFDCWD {
-		f := get(c.fd(0))
+		f := usable(c.fd(0))
 		switch {
 		case flags != 0:
 			return -eINVAL
-		case f == nil || f.flags&oPath != 0:
+		case f == nil:
 			return -eBADF
 		}
 		if errno := notNode(f); errno != 0 {

@@ -168,19 +168,19 @@ func passed(f *file, addr uintptr, off, n int64) int64 {
 }
 
 func sysSendfile(c *call) int64 {
-	out, in := get(c.fd(0)), get(c.fd(1))
+	out, in := usable(c.fd(0)), usable(c.fd(1))
 	at, n := c.pointer(2), c.size(3)
 	off, errno := offsetAt(in, at)
 	switch {
 	case errno != 0:
 		return errno
-	case in == nil || in.flags&(oAccess|oPath)&^oRdwr != 0:
+	case in == nil || in.flags&oAccess&^oRdwr != 0:
 		return -eBADF
 	case at != 0 && !in.hasPlaces():
 		return -eSPIPE
 	case off < 0 || int64(n) < 0:
 		return -eINVAL
-	case out == nil || out.flags&oPath != 0 || out.flags&oAccess == 0:
+	case out == nil || out.flags&oAccess == 0:
 		return -eBADF
 	case out.kind == node && out.flags&oAppend != 0 || !out.isPipe() && !in.hasPlaces():
 		return -eINVAL
@@ -200,8 +200,8 @@ func sysSendfile(c *call) int64 {
 }
 
 func sysCopyFileRange(c *call) int64 {
-	in, out := get(c.fd(0)), get(c.fd(2))
-	if in == nil || out == nil || (in.flags|out.flags)&oPath != 0 {
+	in, out := usable(c.fd(0)), usable(c.fd(2))
+	if in == nil || out == nil {
 		return -eBADF
 	}
 	atIn, atOut, n := c.pointer(1), c.pointer(3), c.size(4)
@@ -240,13 +240,13 @@ func sysCopyFileRange(c *call) int64 {
 
 func sysSplice(c *call) int64 {
 	atIn, atOut, n, flags := c.pointer(1), c.pointer(3), c.size(4), c.flags(5)
-	in, out := get(c.fd(0)), get(c.fd(2))
+	in, out := usable(c.fd(0)), usable(c.fd(2))
 	switch {
 	case n == 0:
 		return 0
 	case flags&^spliceFlags != 0:
 		return -eINVAL
-	case in == nil || out == nil || (in.flags|out.flags)&oPath != 0:
+	case in == nil || out == nil:
 		return -eBADF
 	case in.isPipe() && atIn != 0, out.isPipe() && atOut != 0:
 		return -eSPIPE

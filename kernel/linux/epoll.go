@@ -262,8 +262,8 @@ func (f *file) watchBy(j int32, fd uintptr) *watch {
 
 func sysEpollCtl(c *call) int64 {
 	const add, del, mod = 1, 2, 3
-	ep, f := get(c.fd(0)), get(c.fd(2))
-	if ep == nil || f == nil || (ep.flags|f.flags)&oPath != 0 {
+	ep, f := usable(c.fd(0)), usable(c.fd(2))
+	if ep == nil || f == nil {
 		return -eBADF
 	}
 	if ep.kind != epoll || ep == f {
@@ -338,9 +338,9 @@ func anyReady(e *epollInstance) bool {
 
 // waitEpoll waits for events. timeout is in ns, ^0 for no limit.
 func (c *call) waitEpoll(timeout uint64) int64 {
-	ep := get(c.fd(0))
+	ep := usable(c.fd(0))
 	switch {
-	case ep == nil || ep.flags&oPath != 0:
+	case ep == nil:
 		return -eBADF
 	case c.int(2) <= 0 || c.int(2) > (1<<31-1)/12 || ep.kind != epoll:
 		return -eINVAL
@@ -475,7 +475,7 @@ func (c *call) pollFor(timeout uint64) int64 {
 		}
 		revents := uint32(0)
 		if int32(fd) >= 0 {
-			if f := get(uintptr(fd)); f == nil || f.flags&oPath != 0 {
+			if f := usable(uintptr(fd)); f == nil {
 				revents = 0x20 // POLLNVAL
 			} else {
 				revents = state(f) & (events&0xffff | epollErr | epollHup)

@@ -94,6 +94,15 @@ func get(fd uintptr) *file {
 	return fileAt(int(fds[fd]) - 1)
 }
 
+// usable is get for calls that do not accept a descriptor of O_PATH.
+func usable(fd uintptr) *file {
+	f := get(fd)
+	if f != nil && f.flags&oPath != 0 {
+		return nil
+	}
+	return f
+}
+
 // index returns which file it is.
 func index(f *file) uintptr { return uintptr(f.index) }
 

@@ -35,9 +35,9 @@ func sysInotifyAddWatch(c *call) int64 {
 	if mask&known == 0 {
 		return -eINVAL
 	}
-	f := get(c.fd(0))
+	f := usable(c.fd(0))
 	switch {
-	case f == nil || f.flags&oPath != 0:
+	case f == nil:
 		return -eBADF
 	case mask&both == both || f.kind != watcher:
 		return -eINVAL

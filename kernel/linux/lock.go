@@ -115,9 +115,9 @@ func sysFlock(c *call) int64 {
 		}
 		return -eINVAL
 	}
-	f := get(c.fd(0))
+	f := usable(c.fd(0))
 	op &^= noWait
-	if f == nil || f.flags&oPath != 0 || op != unlock && f.flags&oAccess == oAccess {
+	if f == nil || op != unlock && f.flags&oAccess == oAccess {
 		return -eBADF
 	}
 	l := fileLock{what: lockedFile(f), owner: int32(index(f)), write: op == exclusive, hi: endOfFile}

@@ -47,7 +47,7 @@ func sysMmap(c *call) int64 {
 	var f *file // nil: the memory begins as zeros
 	shared := false
 	if flags&mapAnonymous == 0 {
-		if f = get(c.fd(4)); f == nil || f.flags&oPath != 0 {
+		if f = usable(c.fd(4)); f == nil {
 			return -eBADF
 		}
 		shared = flags&mapType != typePrivate

@@ -254,9 +254,9 @@ func (s *socket) takeError() int64 {
 
 // getSocket returns the socket of a descriptor.
 func getSocket(fd uintptr) (f *file, s *socket, errno int64) {
-	f = get(fd)
+	f = usable(fd)
 	switch {
-	case f == nil || f.flags&oPath != 0:
+	case f == nil:
 		return nil, nil, -eBADF
 	case !f.isSocket():
 		return nil, nil, -eNOTSOCK

@@ -312,7 +312,7 @@ func (c *call) canSend(f *file, s *socket, x *transfer) (to *socket, gone bool, 
 
 func sysAccept4(c *call) int64 {
 	flags := c.flags(3)
-	if f := get(c.fd(0)); flags&^(oNonblock|oCloexec) != 0 && f != nil && f.flags&oPath == 0 {
+	if f := usable(c.fd(0)); flags&^(oNonblock|oCloexec) != 0 && f != nil {
 		return -eINVAL // Linux checks this before whether it is a socket
 	}
 	f, s, errno := getSocket(c.fd(0))

@@ -49,8 +49,8 @@ func sysTimerfdSettime(c *call) int64 {
 	if flags&^(timerAbsolute|timerCancelOnSet) != 0 {
 		return -eINVAL
 	}
-	f := get(c.fd(0))
-	if f == nil || f.flags&oPath != 0 {
+	f := usable(c.fd(0))
+	if f == nil {
 		return -eBADF
 	}
 	t := timerOf(f)

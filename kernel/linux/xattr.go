@@ -32,8 +32,8 @@ func (c *call) xattrNode(how uintptr) (id vfs.ID, errno int64) {
 	if how != byDescriptor {
 		return lookUp(here, c.pointer(0), how)
 	}
-	f := get(c.fd(0))
-	if f == nil || f.flags&oPath != 0 {
+	f := usable(c.fd(0))
+	if f == nil {
 		return 0, -eBADF
 	}
 	return nodeOf(f), 0
