@@ -162,6 +162,16 @@ func open(new file, flags uintptr) int64 {
 	return fd
 }
 
+// openedTwo writes the numbers of two new descriptors, or closes them again if it cannot.
+func openedTwo(at uintptr, a, b int64) int64 {
+	if store(at, &[2]uint32{uint32(a), uint32(b)}) {
+		return 0
+	}
+	closeFD(uintptr(a))
+	closeFD(uintptr(b))
+	return -eFAULT
+}
+
 func closeFD(fd uintptr) int64 {
 	percpu.AssertLocked()
 	if handle.Logs(handle.FDs) {

@@ -68,12 +68,7 @@ func sysPipe2(c *call) int64 {
 		return w
 	}
 	p.writers = 1
-	if !store(c.pointer(0), &[2]uint32{uint32(r), uint32(w)}) {
-		closeFD(uintptr(r))
-		closeFD(uintptr(w))
-		return -eFAULT
-	}
-	return 0
+	return openedTwo(c.pointer(0), r, w)
 }
 
 // changed tells all open files of pipe obj that something has happened to it.

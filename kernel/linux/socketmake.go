@@ -136,12 +136,7 @@ func sysSocketpair(c *call) int64 {
 	for i, s := range made {
 		s.stage, s.peer = connected, made[1-i].number
 	}
-	if !store(c.pointer(3), &[2]uint32{uint32(got[0]), uint32(got[1])}) {
-		closeFD(uintptr(got[0]))
-		closeFD(uintptr(got[1]))
-		return -eFAULT
-	}
-	return 0
+	return openedTwo(c.pointer(3), got[0], got[1])
 }
 
 // withoutSockets refuses a socket in an image without the part sockets, and says so, once.
