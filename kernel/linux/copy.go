@@ -42,10 +42,10 @@ func (c *call) pump(in, out *file, inOff, outOff int64, n uintptr, wait bool) in
 		done += moved
 	}
 	if done > 0 && in.isPipe() {
-		pipes[in.obj].changed(in.obj)
+		pipeChanged(in.obj)
 	}
 	if done > 0 && out.isPipe() {
-		pipes[out.obj].changed(out.obj)
+		pipeChanged(out.obj)
 	}
 	return done
 }
@@ -323,6 +323,6 @@ func (c *call) spliceSocket(in, out *file, n uintptr, wait bool) int64 {
 		p.n += uintptr(moved)
 		done += moved
 	}
-	p.changed(out.obj)
+	pipeChanged(out.obj)
 	return done
 }

@@ -192,6 +192,19 @@ func changed(i int) {
 	wakeEpoll(-1)
 }
 
+// changedAll is changed for the open files of some kinds, a bit each, that have that obj; anyObj
+// stands for all.
+func changedAll(kinds uint32, obj int32) {
+	percpu.AssertLocked()
+	for i := range highFile {
+		if f := fileAt(i); (f.obj == obj || obj == anyObj) && kinds>>(f.kind%32)&1 != 0 {
+			changed(i)
+		}
+	}
+}
+
+const anyObj = -1
+
 // wakeEpoll lets the threads that wait for epoll instance j look again, and those in poll.
 func wakeEpoll(j int) { retry(thread.ForEpoll, uintptr(j), anyEpoll) }
 

@@ -63,11 +63,7 @@ func Frames() {
 		return
 	}
 	cardReported = true
-	for i := range highFile {
-		if f := fileAt(i); f.kind == cardDevice {
-			changed(i)
-		}
-	}
+	changedAll(1<<cardDevice, anyObj)
 }
 
 // pollCard looks for frames on a card without interrupts, and returns when to call it next.

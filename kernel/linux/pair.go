@@ -105,14 +105,7 @@ func closePair(f *file) {
 }
 
 // pairChanged tells all open files of pair obj that something has happened to it.
-func pairChanged(obj int32) {
-	percpu.AssertLocked()
-	for i := range highFile {
-		if f := fileAt(i); f.obj == obj && f.pair() != nil {
-			changed(i)
-		}
-	}
-}
+func pairChanged(obj int32) { changedAll(1<<masterEnd|1<<slaveEnd, obj) }
 
 // pairState returns the events of an end of a pair.
 func pairState(f *file) (events uint32) {

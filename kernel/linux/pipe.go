@@ -71,15 +71,8 @@ func sysPipe2(c *call) int64 {
 	return openedTwo(c.pointer(0), r, w)
 }
 
-// changed tells all open files of pipe obj that something has happened to it.
-func (p *pipe) changed(obj int32) {
-	percpu.AssertLocked()
-	for i := range highFile {
-		if f := fileAt(i); f.obj == obj && f.isPipe() {
-			changed(i)
-		}
-	}
-}
+// pipeChanged tells all open files of pipe obj that something has happened to it.
+func pipeChanged(obj int32) { changedAll(1<<pipeRead|1<<pipeWrite|1<<pipeFIFO, obj) }
 
 // openFIFO opens a pipe by its name; f holds the node. It waits for the other end, unless it may
 // not wait.
@@ -148,7 +141,7 @@ func (f *file) openEnd(p *pipe, flags uintptr) int64 {
 	if fd < 0 {
 		closePipe(f)
 	} else {
-		p.changed(f.obj)
+		pipeChanged(f.obj)
 	}
 	return fd
 }
@@ -162,7 +155,7 @@ func closePipe(f *file) {
 	if f.kind != pipeRead {
 		p.writers--
 	}
-	p.changed(f.obj)
+	pipeChanged(f.obj)
 	if p.fifo != 0 {
 		vfs.Release(f.node)
 	}
@@ -195,7 +188,7 @@ func readPipe(c *call, f *file, to, n uintptr) int64 {
 		p.take(part)
 		done += part
 	}
-	p.changed(f.obj)
+	pipeChanged(f.obj)
 	return int64(done)
 }
 
@@ -219,7 +212,7 @@ func writePipe(c *call, f *file, from, n uintptr) int64 {
 		return c.waitFor(f)
 	}
 	done, failed := p.add(from, n, false)
-	p.changed(f.obj)
+	pipeChanged(f.obj)
 	return c.wrote(f, n, done, failed)
 }
 

@@ -133,11 +133,7 @@ func tellReaders() {
 	percpu.AssertLocked()
 	if tty.Serial.Readable() {
 		// Descriptor 0, and every open /dev/tty.
-		for i := range highFile {
-			if f := fileAt(i); f.isTerminal() {
-				changed(i)
-			}
-		}
+		changedAll(1<<terminal|1<<ttyDevice, anyObj)
 	}
 }
 
