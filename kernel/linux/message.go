@@ -1,6 +1,7 @@
 package linux
 
 import (
+	"github.com/zeroframe/zeroframe/kernel/ascii"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
@@ -82,17 +83,7 @@ func namesSignal() bool {
 	return i > 3 && i+1 < nLine && line[i] == ':' && line[i+1] == ' '
 }
 
-func begins(s string) bool {
-	if nLine < len(s) {
-		return false
-	}
-	for i := 0; i < len(s); i++ {
-		if line[i] != s[i] {
-			return false
-		}
-	}
-	return true
-}
+func begins(s string) bool { return ascii.HasPrefix(line[:min(uint(nLine), maxLine)], s) }
 
 // Message returns in one line the reason that the Go runtime gave for ending the program, or
 // nothing: "panic: first [recovered], panic: second". Any context.
@@ -107,17 +98,13 @@ func Message() []byte {
 // message. ok is false if the message names none. Kernel context.
 func MessageSignal() (fault thread.Fault, ok bool) {
 	t := thread.Get(speaker)
-	if nMessage < 3 || t == nil {
+	if t == nil {
 		return thread.Fault{}, false
 	}
-	name := signalName(int(t.Delivered.Signal))
-	if name == "" || nMessage <= len(name) || message[len(name)] != ':' {
+	name, said := signalName(int(t.Delivered.Signal)), Message()
+	if name == "" || !ascii.HasPrefix(said, name) || len(said) == len(name) ||
+		said[len(name)] != ':' {
 		return thread.Fault{}, false
-	}
-	for i := 0; i < len(name); i++ {
-		if message[i] != name[i] {
-			return thread.Fault{}, false
-		}
 	}
 	return t.Delivered, true
 }

@@ -1,6 +1,7 @@
 package linux
 
 import (
+	"github.com/zeroframe/zeroframe/kernel/ascii"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
@@ -57,14 +58,8 @@ func (s *socket) bindName(a *address) int64 {
 // its own.
 func findAbstract(a *address, kind uint8) *socket {
 	for t := nextSocket(0); t != nil; t = nextSocket(t.number) {
-		if !t.isLocal() || t.kind != kind || !t.bound || t.local.n != a.n {
-			continue
-		}
-		same := true
-		for i := range a.name[:a.n] {
-			same = same && t.local.name[i] == a.name[i]
-		}
-		if same {
+		if t.isLocal() && t.kind == kind && t.bound &&
+			ascii.Equal(t.local.name[:t.local.n], a.name[:a.n]) {
 			return t
 		}
 	}
