@@ -53,5 +53,3 @@ func sysSetpgid(c *call) int64 {
 	}
 	return -ePERM
 }
-
-func sysSetsid(c *call) int64 { return -ePERM }

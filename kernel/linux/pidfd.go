@@ -68,7 +68,7 @@ func sysPidfdSendSignal(c *call) int64 {
 // sysWaitid fails, because there are no children.
 func sysWaitid(c *call) int64 {
 	const (
-		anyone, ofID, ofGroup, ofDescriptor = 0, 1, 2, 3
+		anyone, ofID, ofDescriptor = 0, 1, 3
 
 		which = 2 | 4 | 8                                      // WSTOPPED, WEXITED, WCONTINUED
 		known = which | 1 | 0x01000000 | 1<<29 | 1<<30 | 1<<31 // WNOHANG, WNOWAIT, and which threads
@@ -77,27 +77,13 @@ func sysWaitid(c *call) int64 {
 	if options&^known != 0 || options&which == 0 {
 		return -eINVAL
 	}
-	switch c.op(0) {
-	case anyone:
-		return -eCHILD
-	case ofID:
-		if id <= 0 {
-			return -eINVAL
-		}
-		return -eCHILD
-	case ofGroup:
-		if id < 0 {
-			return -eINVAL
-		}
-		return -eCHILD
-	case ofDescriptor:
-		if id < 0 {
-			return -eINVAL
-		}
+	switch of := c.op(0); {
+	case of > ofDescriptor, of != anyone && id < 0, of == ofID && id == 0:
+		return -eINVAL
+	case of == ofDescriptor:
 		if errno := process(c.fd(1)); errno != 0 {
 			return errno
 		}
-		return -eCHILD
 	}
-	return -eINVAL
+	return -eCHILD
 }

@@ -108,7 +108,7 @@ var table = [...]row{
 	109: {do: sysSetpgid},
 	110: {do: sysZero},
 	111: {do: sysGetpid},
-	112: {do: sysSetsid},
+	112: {do: sysRefused},
 	113: {do: sysSetREIDs},
 	114: {do: sysSetREIDs},
 	115: {do: sysGetgroups},
