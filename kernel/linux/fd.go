@@ -136,7 +136,7 @@ func newFD(i int, lowest uintptr, flags uintptr) int64 {
 			fds[fd] = int16(i + 1)
 			cloexec[fd] = flags&oCloexec != 0
 			fileAt(i).refs++
-			fdsChanged()
+			entriesChanged(fdDir)
 			if handle.Logs(handle.FDs) {
 				handle.Log(handle.Open, handle.FDs, fd, fileAt(i).kind.logged())
 			}
@@ -184,7 +184,7 @@ func closeFD(fd uintptr) int64 {
 	i := int(fds[fd]) - 1
 	fds[fd] = 0
 	freeFD = min(freeFD, fd)
-	fdsChanged()
+	entriesChanged(fdDir)
 	if f.flags&oPath == 0 {
 		dropLocks(lockedFile(f), theProcess)
 	}

@@ -309,17 +309,10 @@ func makeTexts(system uint8, now int64) {
 	}
 }
 
-// fdsChanged notes that a descriptor was added or removed.
-func fdsChanged() {
-	if fdDir != 0 {
-		vfs.Stale(fdDir)
-	}
-}
-
-// tasksChanged notes that a thread was added or removed.
-func tasksChanged() {
-	if taskDir != 0 {
-		vfs.Stale(taskDir)
+// entriesChanged notes that a descriptor or a thread was added to fdDir or taskDir, or removed.
+func entriesChanged(dir vfs.ID) {
+	if dir != 0 {
+		vfs.Stale(dir)
 	}
 }
 

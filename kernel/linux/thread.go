@@ -53,7 +53,7 @@ func sysClone(c *call) int64 {
 	}
 	t.Mask, t.Name, t.Affinity = thread.Current().Mask, thread.Current().Name,
 		thread.Current().Affinity
-	tasksChanged()
+	entriesChanged(taskDir)
 	t.KeepCaps = thread.Current().KeepCaps
 	if flags&cloneChildClear != 0 {
 		t.ClearTID = childTID
@@ -95,7 +95,7 @@ func sysExit(c *call) int64 {
 	endTimers(t.TID)
 	passOn := t.Pending
 	thread.End(t)
-	tasksChanged()
+	entriesChanged(taskDir)
 	sendAny(passOn)
 	thread.Run()
 	return 0
