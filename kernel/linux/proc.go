@@ -34,12 +34,13 @@ const (
 	linkMode = vfs.S_IFLNK | 0o777
 )
 
-// A procRow is a node of the trees: a file whose contents put makes, of a thread or a descriptor,
-// or another made-up node. The directories on the way to it are made with it.
+// A procRow is a node of the trees: a file whose contents put makes, of a thread or of what the row
+// says, or another made-up node, whose kind of is. The directories on the way to it are made with
+// it.
 type procRow struct {
 	path string
 	mode uint32
-	made uint16
+	of   uint16
 	put  func(of int32)
 }
 
@@ -57,21 +58,21 @@ var procRows = [...]procRow{
 	{"/proc/1/fd", vfs.S_IFDIR | 0o500, madeFDs, nil},
 	{"/proc/1/task", dirMode, madeTasks, nil},
 	{"/proc/1/cwd", linkMode, madeCwd, nil},
-	{"/proc/1/cmdline", fileMode, 0, putArguments},
-	{"/proc/1/environ", vfs.S_IFREG | 0o400, 0, putEnvironment},
+	{"/proc/1/cmdline", fileMode, 0, putStrings},
+	{"/proc/1/environ", vfs.S_IFREG | 0o400, 1, putStrings},
 	{"/proc/1/limits", fileMode, 0, putLimits},
 	{"/proc/1/maps", fileMode, 0, putMaps},
-	{"/proc/1/mountinfo", fileMode, 0, putMountInfo},
+	{"/proc/1/mountinfo", fileMode, 1, putMounts},
 	{"/proc/1/mounts", fileMode, 0, putMounts},
 	{"/proc/1/net/dev", fileMode, 0, putDev},
 	{"/proc/1/net/if_inet6", fileMode, 0, putInet6Addresses},
 	{"/proc/1/net/igmp", fileMode, 0, putGroups4},
 	{"/proc/1/net/igmp6", fileMode, 0, putGroups6},
 	{"/proc/1/net/route", fileMode, 0, putRoutes},
-	{"/proc/1/net/tcp", fileMode, 0, putTCP},
-	{"/proc/1/net/tcp6", fileMode, 0, putTCP6},
-	{"/proc/1/net/udp", fileMode, 0, putUDP},
-	{"/proc/1/net/udp6", fileMode, 0, putUDP6},
+	{"/proc/1/net/tcp", fileMode, afInet<<8 | protoTCP, putSockets},
+	{"/proc/1/net/tcp6", fileMode, afInet6<<8 | protoTCP, putSockets},
+	{"/proc/1/net/udp", fileMode, afInet<<8 | protoUDP, putSockets},
+	{"/proc/1/net/udp6", fileMode, afInet6<<8 | protoUDP, putSockets},
 	{"/proc/1/statm", fileMode, 0, putSizes},
 	{"/proc/cmdline", fileMode, 0, putCommandLine},
 	{"/proc/cpuinfo", fileMode, 0, putCPUs},
@@ -256,11 +257,11 @@ func makeRows(system uint8) {
 			continue
 		}
 		makeWay(r.path, now)
-		made := r.made
-		if made == 0 {
-			made = madeFile + uint16(i)
+		made, of := r.of, int32(0)
+		if r.put != nil {
+			made, of = madeFile+uint16(i), int32(r.of)
 		}
-		id, e := vfs.Make(ascii.Bytes(r.path), r.mode, made, 0, now)
+		id, e := vfs.Make(ascii.Bytes(r.path), r.mode, made, of, now)
 		if e != 0 {
 			continue
 		}

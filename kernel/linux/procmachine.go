@@ -31,10 +31,9 @@ func putUUID(a, b uint64) {
 	putf("%8x-%4x-%4x-%4x-%12x\n", a>>32, a>>16&0xffff, a&0xffff, b>>48, b&(1<<48-1))
 }
 
-func putMounts(int32)    { putMountsAs(false) } // proc_pid_mounts(5)
-func putMountInfo(int32) { putMountsAs(true) }  // proc_pid_mountinfo(5)
-
-func putMountsAs(info bool) {
+// putMounts writes proc_pid_mounts(5), or with of = 1 proc_pid_mountinfo(5).
+func putMounts(of int32) {
+	info := of != 0
 	const root, proc, sys = "/", "/proc", "/sys"
 	putMount(info, 1, ascii.Bytes(root), "tmpfs", "rw")
 	putMount(info, 2, ascii.Bytes(proc), "proc", "rw")

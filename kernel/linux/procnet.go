@@ -66,12 +66,9 @@ func inMemory(v uint32) uint64 {
 	return uint64(v>>24 | v>>8&0xff00 | v<<8&0xff0000 | v<<24)
 }
 
-func putTCP(int32)  { putSockets(protoTCP, afInet) }
-func putTCP6(int32) { putSockets(protoTCP, afInet6) }
-func putUDP(int32)  { putSockets(protoUDP, afInet) }
-func putUDP6(int32) { putSockets(protoUDP, afInet6) }
-
-func putSockets(protocol, family uint16) {
+// putSockets writes the sockets of a family, in the upper byte, and a protocol.
+func putSockets(of int32) {
+	protocol, family := uint16(of&0xff), uint16(of>>8)
 	switch {
 	case family == afInet6:
 		put("  sl  local_address                         remote_address                       ")

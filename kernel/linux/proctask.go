@@ -8,13 +8,14 @@ import (
 
 // The contents of the files in /proc about a process, its threads and its descriptors.
 
-// putStrings writes the program's arguments or its environment, which it may have changed.
-func putStrings(variables bool) {
+// putStrings writes the program's arguments, or with of = 1 its environment, which it may have
+// changed.
+func putStrings(of int32) {
 	i := 0
-	for variables && Vector[i] != 0 {
-		i++
-	}
-	if variables {
+	if of != 0 {
+		for Vector[i] != 0 {
+			i++
+		}
 		i++
 	}
 	for ; i < len(Vector) && Vector[i] != 0; i++ {
@@ -91,9 +92,6 @@ func putComm(tid int32) {
 	putName(tid)
 	put("\n")
 }
-
-func putArguments(int32)   { putStrings(false) }
-func putEnvironment(int32) { putStrings(true) }
 
 // putStat writes proc_pid_stat(5). It leaves out: parent, group, session, terminal, its group,
 // flags and faults; time in the kernel and of children, priority and niceness.
