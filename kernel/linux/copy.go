@@ -103,10 +103,7 @@ func (c *call) give(f *file, off int64, from, n uintptr, wait bool) int64 {
 			return errno
 		}
 		done, errno := pipes[f.obj].add(from, n, true)
-		if done == 0 {
-			return errno
-		}
-		return int64(done)
+		return partly(done, errno)
 	case socketFile:
 		if !parts.Sockets {
 			break

@@ -246,10 +246,7 @@ func randomOut(to, n uintptr) int64 {
 		word := entropy.Word()
 		part := min(8, n-done)
 		if !copyOut(to+done, addressOf(&word), part) {
-			if done > 0 {
-				return int64(done)
-			}
-			return -eFAULT
+			return partly(done, -eFAULT)
 		}
 		done += part
 	}
@@ -269,10 +266,7 @@ func writeTerminal(_ *call, f *file, from, n uintptr) int64 {
 	for done < n {
 		part := min(n-done, uintptr(len(block)))
 		if !copyIn(blockAddr(), from+done, part) {
-			if done > 0 {
-				return int64(done)
-			}
-			return -eFAULT
+			return partly(done, -eFAULT)
 		}
 		f.put(block[:part])
 		done += part

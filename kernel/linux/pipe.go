@@ -228,10 +228,7 @@ func (c *call) wrote(f *file, n, done uintptr, failed int64) int64 {
 	c.f.Advance(-t.Done)
 	done += t.Done
 	t.Done = 0
-	if done == 0 {
-		return failed
-	}
-	return int64(done)
+	return partly(done, failed)
 }
 
 func sysEventfd2(c *call) int64 {

@@ -42,10 +42,7 @@ func (c *call) sendStream(f *file, s *socket, x *transfer) int64 {
 			to.changed()
 		}
 		if errno != 0 {
-			if done == 0 {
-				return errno
-			}
-			return int64(done)
+			return partly(done, errno)
 		}
 	}
 	if done == x.total || done > 0 && !waits(f, x.flags) {

@@ -40,6 +40,14 @@ func copied(ok bool) int64 {
 	return 0
 }
 
+// partly is the result of a call that an error stopped after it had moved done bytes.
+func partly(done uintptr, errno int64) int64 {
+	if done > 0 {
+		return int64(done)
+	}
+	return errno
+}
+
 // copyOut copies n bytes from the kernel's address from to the program.
 func copyOut(to, from, n uintptr) bool {
 	return mem.Allowed(to, n, true) && arch.CopyUser(to, from, n) == 0
