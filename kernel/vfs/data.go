@@ -353,35 +353,6 @@ func Lacks(id ID, lo, hi int64) (n uint64) {
 	return n
 }
 
-// ReadAt reads bytes of a regular file into b, in the kernel's memory, and returns how many it
-// read. Errors: EISDIR, EINVAL. Kernel context.
-func ReadAt(id ID, b []byte, off int64) (int, Errno) {
-	f := at(id)
-	if f.dir() {
-		return 0, EISDIR
-	}
-	if !f.is(S_IFREG) || off < 0 {
-		return 0, EINVAL
-	}
-	done := 0
-	for done < len(b) {
-		a, n := Page(id, off+int64(done))
-		if n == 0 {
-			break
-		}
-		n = min(n, len(b)-done)
-		for i := 0; i < n; i++ {
-			c := byte(0)
-			if a != 0 {
-				c = *(*byte)(arch.Pointer(a + uintptr(i)))
-			}
-			b[done+i] = c
-		}
-		done += n
-	}
-	return done, 0
-}
-
 // WriteAt writes b, in the kernel's memory, into a regular file and returns how many bytes it
 // wrote; if it wrote less than all, it returns the error. Errors are those of PageForWrite. Kernel
 // context.

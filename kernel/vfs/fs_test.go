@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/mem"
 )
 
@@ -435,4 +436,32 @@ func TestMappedTail(t *testing.T) {
 			t.Errorf("%s: there is %q", what, b[:n])
 		}
 	}
+}
+
+// ReadAt reads bytes of a regular file into b, and returns how many it read. Errors: EISDIR, EINVAL.
+func ReadAt(id ID, b []byte, off int64) (int, Errno) {
+	f := at(id)
+	if f.dir() {
+		return 0, EISDIR
+	}
+	if !f.is(S_IFREG) || off < 0 {
+		return 0, EINVAL
+	}
+	done := 0
+	for done < len(b) {
+		a, n := Page(id, off+int64(done))
+		if n == 0 {
+			break
+		}
+		n = min(n, len(b)-done)
+		for i := 0; i < n; i++ {
+			c := byte(0)
+			if a != 0 {
+				c = *(*byte)(arch.Pointer(a + uintptr(i)))
+			}
+			b[done+i] = c
+		}
+		done += n
+	}
+	return done, 0
 }
