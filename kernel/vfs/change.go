@@ -1,9 +1,6 @@
 package vfs
 
-import (
-	"github.com/zeroframe/zeroframe/arch"
-	"github.com/zeroframe/zeroframe/kernel/percpu"
-)
+import "github.com/zeroframe/zeroframe/kernel/percpu"
 
 // Making and removing names. The order of the checks is Linux's, because it decides which error a
 // program sees.
@@ -126,11 +123,7 @@ func Symlink(target []byte, dir ID, path []byte, now int64) (ID, Errno) {
 		freeFrame(f)
 		return 0, e
 	}
-	n := at(id)
-	for i := range target {
-		*(*byte)(arch.Pointer(f + uintptr(i))) = target[i]
-	}
-	n.data, n.frames, n.size = f, 1, int64(len(target))
+	at(id).setTarget(f, target)
 	return id, 0
 }
 

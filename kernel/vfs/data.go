@@ -365,9 +365,7 @@ func WriteAt(id ID, b []byte, off int64, now int64) (int, Errno) {
 			return done, e
 		}
 		n = min(n, len(b)-done)
-		for i := 0; i < n; i++ {
-			*(*byte)(arch.Pointer(a + uintptr(i))) = b[done+i]
-		}
+		move(a, address(b[done:]), n)
 		done += n
 	}
 	Wrote(id, off, off+int64(done), now)

@@ -82,9 +82,7 @@ func newEntry(dir ID, name []byte, id ID) entryID {
 	n := (*entry)(arch.Pointer(a))
 	n.dir, n.node, n.hash = dir, id, hashOf(dir, name)
 	n.nameLen = uint8(len(name))
-	for i := range name {
-		*(*byte)(arch.Pointer(a + nameOffset + uintptr(i))) = name[i]
-	}
+	move(a+nameOffset, address(name), len(name))
 	return e
 }
 
@@ -363,9 +361,7 @@ func pathFrom(start, id ID, buf []byte) ([]byte, Errno) {
 			return nil, ERANGE
 		}
 		i -= len(name)
-		for j := range name {
-			buf[i+j] = name[j]
-		}
+		move(address(buf[i:]), address(name), len(name))
 		i--
 		buf[i] = '/'
 		id = entryAt(e).dir

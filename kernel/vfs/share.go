@@ -200,8 +200,8 @@ func SetTarget(id ID, target []byte) Errno {
 	if f == 0 {
 		return ENOSPC
 	}
-	move(f, address(target), len(target))
-	n.data, n.frames, n.size, n.lacks = f, 1, int64(len(target)), 0
+	n.setTarget(f, target)
+	n.lacks = 0
 	return 0
 }
 

@@ -91,10 +91,7 @@ func (s *slab) take() int32 {
 		s.fresh++
 	}
 	s.used++
-	a := s.at(i)
-	for o := uintptr(0); o < s.size; o += 8 {
-		*word(a + o) = 0
-	}
+	zero(s.at(i), s.size)
 	return i
 }
 

@@ -206,6 +206,12 @@ func target(n *node) []byte {
 	return bytesAt(n.orig, int(n.size))
 }
 
+// setTarget sets the target of a symbolic link, in a frame.
+func (n *node) setTarget(to uintptr, target []byte) {
+	move(to, address(target), len(target))
+	n.data, n.frames, n.size = to, 1, int64(len(target))
+}
+
 // Walk returns the node that a path leads to, from dir on if the path does not begin with a slash.
 // If follow is false, a symbolic link at the end is returned itself. Errors: ENOENT, ENOTDIR,
 // ENAMETOOLONG, ELOOP, EMISSING. Kernel context.
@@ -240,8 +246,6 @@ func Readlink(id ID, buf []byte) (int, Errno) {
 	}
 	t := target(n)
 	m := min(len(t), len(buf))
-	for i := range m {
-		buf[i] = t[i]
-	}
+	move(address(buf), address(t), m)
 	return m, 0
 }

@@ -290,9 +290,7 @@ func queue(group, wd int32, mask, cookie uint32, name []byte) {
 	a := eventAddr(i)
 	e := (*event)(arch.Pointer(a))
 	e.wd, e.mask, e.cookie, e.nameLen = wd, mask, cookie, uint8(len(name))
-	for j := range name {
-		*(*byte)(arch.Pointer(a + eventName + uintptr(j))) = name[j]
-	}
+	move(a+eventName, address(name), len(name))
 	if g.tail != 0 {
 		eventAt(g.tail).next = i
 	} else {
