@@ -200,16 +200,7 @@ func Unlink(dir ID, path []byte, now int64) Errno {
 	if e := fixed(p.dir); e != 0 {
 		return e
 	}
-	if Writable(p.dir) && at(p.id).shared() {
-		askName(Remove, p, now)
-		return EMISSING
-	}
-	remove(p.entry)
-	touched(p.dir, now)
-	tell(p.id, IN_ATTRIB, 0, nil)
-	unname(p.id, now)
-	tell(p.dir, IN_DELETE, 0, p.name)
-	return 0
+	return removeName(p, now)
 }
 
 // Rmdir removes an empty directory. Errors: those of Walk, ENOTDIR, ENOTEMPTY,
@@ -233,14 +224,23 @@ func Rmdir(dir ID, path []byte, now int64) Errno {
 	if e := emptyDir(p.dir, p.id); e != 0 {
 		return e
 	}
+	return removeName(p, now)
+}
+
+// removeName removes a name that may be removed.
+func removeName(p place, now int64) Errno {
+	kind := isDir(p.id)
 	if Writable(p.dir) && at(p.id).shared() {
-		askName(Remove, p, now).Directory = true
+		askName(Remove, p, now).Directory = kind != 0
 		return EMISSING
 	}
 	remove(p.entry)
 	touched(p.dir, now)
+	if kind == 0 {
+		tell(p.id, IN_ATTRIB, 0, nil)
+	}
 	unname(p.id, now)
-	tell(p.dir, IN_DELETE|IN_ISDIR, 0, p.name)
+	tell(p.dir, IN_DELETE|kind, 0, p.name)
 	return 0
 }
 
