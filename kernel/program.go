@@ -169,8 +169,7 @@ func loadArchives() {
 		m := &info.Modules()[i]
 		if _, wrong := vfs.LoadCPIO(arch.Virtual(uintptr(m.Lo)), uintptr(m.Hi-m.Lo)); wrong != "" {
 			console.String("initrd: ")
-			console.String(wrong)
-			console.String("\n")
+			console.Line(wrong)
 		}
 	}
 }

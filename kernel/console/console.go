@@ -190,6 +190,12 @@ func String(s string) {
 	}
 }
 
+// Line sends s as String does, and a line feed.
+func Line(s string) {
+	String(s)
+	String("\n")
+}
+
 // Printf sends format as String does, with the numbers args in it: %Nd stands for decimal,
 // right-aligned in N characters, and %x for hexadecimal after 0x.
 func Printf(format string, args ...uint64) {

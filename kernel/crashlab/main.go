@@ -186,8 +186,7 @@ func row(prefix, name, help string) {
 	for n := len(prefix) + len(name); n < 24; n++ {
 		console.String(" ")
 	}
-	console.String(help)
-	console.String("\n")
+	console.Line(help)
 }
 
 func main() {

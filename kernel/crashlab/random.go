@@ -196,8 +196,7 @@ func (m *image) fail(seed uint64, why string, frame int) {
 	console.Printf("random seed %d failed: ", seed)
 	console.String(why)
 	console.Printf(", frame %d of %d, end ", uint64(frame), uint64(m.w.N))
-	console.String(m.w.End.String())
-	console.String("\n")
+	console.Line(m.w.End.String())
 }
 
 // sum is a number that changes with nearly any difference between two walks.

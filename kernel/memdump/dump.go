@@ -176,6 +176,5 @@ func sendAll() bool {
 func result(began uint64, how string) {
 	console.FreshLine()
 	console.Printf("core: %d pages sent in %d ms", uint64(sentPages()), (clock.Now()-began)/1e6)
-	console.String(how)
-	console.String("\n")
+	console.Line(how)
 }

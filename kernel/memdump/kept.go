@@ -79,8 +79,7 @@ func refuse(k *dump.Kept, wrong string) {
 	refused = true
 	console.FreshLine()
 	console.String("core: the memory that the boot before has kept is not sent: ")
-	console.String(wrong)
-	console.String("\n")
+	console.Line(wrong)
 	k.Clear()
 }
 

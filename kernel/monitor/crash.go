@@ -53,8 +53,7 @@ func runCrash(args []byte) {
 		console.Flush()
 		arch.ResetCPU()
 	default:
-		console.String(crashHelp)
-		console.String("\n")
+		console.Line(crashHelp)
 	}
 }
 

@@ -336,13 +336,10 @@ func runHelp(args []byte) {
 		c := &commands[i]
 		console.String(c.name)
 		console.String(" ")
-		console.String(c.args)
-		console.String("\n")
-		console.String(c.help)
-		console.String("\n")
+		console.Line(c.args)
+		console.Line(c.help)
 		if len(c.more) > 0 {
-			console.String(c.more)
-			console.String("\n")
+			console.Line(c.more)
 		}
 		return
 	}
@@ -353,8 +350,7 @@ func runHelp(args []byte) {
 		console.String(" ")
 		console.String(c.args)
 		spaces(30 - len(c.name) - len(c.args))
-		console.String(c.help)
-		console.String("\n")
+		console.Line(c.help)
 	}
 }
 

@@ -194,8 +194,7 @@ func argument(args []byte, what string) (v uint64, ok bool) {
 	v, ok = Number(word)
 	if !ok || len(rest) > 0 {
 		console.String("want the number of a ")
-		console.String(what)
-		console.String("\n")
+		console.Line(what)
 		return 0, false
 	}
 	return v, true

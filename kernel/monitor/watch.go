@@ -28,8 +28,7 @@ func runWatch(args []byte) {
 		return
 	}
 	if wrong := fault.AddWatch(addr, sum[min(n+1, len(sum)):]); wrong != "" {
-		console.String(wrong)
-		console.String("\n")
+		console.Line(wrong)
 		return
 	}
 	fault.TakeWatches()

@@ -29,8 +29,7 @@ func StartProbes(lo, hi uintptr) bool {
 	if wrong := probe.Start(at, size, image.TextLo, image.TextHi, image.BuildID(),
 		mem.Contiguous); wrong != "" {
 		console.String("probes: ")
-		console.String(wrong)
-		console.String("\n")
+		console.Line(wrong)
 	}
 	return true
 }

@@ -119,8 +119,7 @@ func (r *Row) complain(value []byte) {
 // Ignored says why the value of an option is ignored. Early context.
 func Ignored(name string, value []byte, why string) {
 	begin(name, value)
-	console.String(why)
-	console.String("\n")
+	console.Line(why)
 }
 
 func begin(name string, value []byte) {
