@@ -70,7 +70,7 @@ func listHandles(k handle.Kind) {
 			console.Hex(h.Key)
 		}
 		console.String(" since ")
-		seconds(h.Since)
+		seconds(h.Since, 0)
 		console.Printf(" s, thread %d, ", uint64(h.Thread))
 		printStack(h.Stack)
 		console.String("\n")

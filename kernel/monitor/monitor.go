@@ -229,7 +229,7 @@ func greet() {
 		console.String("the kernel has died; `continue` ends the machine")
 	default:
 		console.String("stopped at ")
-		seconds(clock.Now())
+		seconds(clock.Now(), 0)
 		console.String(" s, ")
 		if idleStop() {
 			console.String("idle: all threads wait")
@@ -364,9 +364,10 @@ func spaces(n int) {
 	}
 }
 
-// seconds writes a time in ns as seconds.
-func seconds(ns uint64) {
-	console.Printf("%d.", ns/1e9)
+// seconds writes a time in ns as seconds, right-aligned up to the decimal point in width characters.
+func seconds(ns uint64, width int) {
+	console.DecPad(ns/1e9, width)
+	console.Byte('.')
 	for div := uint64(1e8); div >= 1e6; div /= 10 {
 		console.Byte('0' + byte(ns/div%10))
 	}

@@ -39,7 +39,7 @@ func runProfile(args []byte) {
 	} else {
 		console.String("no samples are taken now; they were over ")
 	}
-	seconds(profile.Ran(thread.CPUTime()))
+	seconds(profile.Ran(thread.CPUTime()), 0)
 	console.String(" s of running so far\n")
 }
 

@@ -55,11 +55,7 @@ func runGoroutines(args []byte) {
 // group.
 func lineOfGroup(p *fault.Group, g *goinfo.G) {
 	here := !idleStop() && g.Running() && fault.Stop.Goroutine == g.ID
-	mark := byte(' ')
-	if here {
-		mark = '*'
-	}
-	console.Byte(mark)
+	printMark(here)
 	if p.N > 1 {
 		console.Printf("%5d goroutines [", uint64(p.N))
 	} else {
@@ -101,6 +97,15 @@ func lineOfGroup(p *fault.Group, g *goinfo.G) {
 		}
 	}
 	console.String("\n")
+}
+
+// printMark begins a line of a list; a * marks what was interrupted.
+func printMark(here bool) {
+	mark := byte(' ')
+	if here {
+		mark = '*'
+	}
+	console.Byte(mark)
 }
 
 // printUser writes the innermost function that is the program's own, rather than the standard
@@ -255,15 +260,9 @@ func runThreads() {
 	}
 	console.String("thread     CPU  does\n")
 	for t := thread.Next(0); t != nil; t = thread.Next(t.TID) {
-		mark := byte(' ')
-		if t == thread.Current() {
-			mark = '*'
-		}
-		console.Byte(mark)
-		console.Printf("%4d%4d.", uint64(t.TID), t.CPU/1e9)
-		for div := uint64(1e8); div >= 1e6; div /= 10 {
-			console.Byte('0' + byte(t.CPU/div%10))
-		}
+		printMark(t == thread.Current())
+		console.DecPad(uint64(t.TID), 4)
+		seconds(t.CPU, 4)
 		console.String(" s  ")
 		if t.State != thread.Waiting {
 			console.String(t.State.String())
