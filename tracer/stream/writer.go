@@ -98,6 +98,13 @@ func (w *Writer) Uvarint(v uint64) {
 	w.Byte(byte(v))
 }
 
+// Uvarints writes several numbers as Uvarint does.
+func (w *Writer) Uvarints(vs ...uint64) {
+	for _, v := range vs {
+		w.Uvarint(v)
+	}
+}
+
 // Varint adds a signed number to the record, as encoding/binary's AppendVarint does.
 func (w *Writer) Varint(v int64) { w.Uvarint(uint64(v)<<1 ^ uint64(v>>63)) }
 

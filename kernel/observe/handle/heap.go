@@ -54,13 +54,8 @@ func sendHeap() {
 	b, ok := goinfo.NextBucket(nil)
 	for n := 0; n < maxHeapStacks && ok; n++ {
 		if b.Settled.Allocs|b.Since.Allocs != 0 {
-			w.Uvarint(1)
-			w.Uvarint(b.Size)
-			w.Uvarint(b.Settled.Allocs)
-			w.Uvarint(b.Settled.Frees)
-			w.Uvarint(b.Since.Allocs)
-			w.Uvarint(b.Since.Frees)
-			w.Uvarint(uint64(b.StackLen))
+			w.Uvarints(1, b.Size, b.Settled.Allocs, b.Settled.Frees, b.Since.Allocs,
+				b.Since.Frees, uint64(b.StackLen))
 			for i := range b.StackLen {
 				w.Uvarint(uint64(b.PC(i)))
 			}

@@ -77,8 +77,7 @@ func writeOrigin(w *stream.Writer) {
 	w.Uvarint(uint64(buildIDLen))
 	w.Bytes(buildID[:buildIDLen])
 	now := clock.Now()
-	w.Uvarint(now)
-	w.Uvarint(uint64(clock.Wall()) - now)
+	w.Uvarints(now, uint64(clock.Wall())-now)
 }
 
 func write(w *stream.Writer, reason string) {
@@ -87,12 +86,7 @@ func write(w *stream.Writer, reason string) {
 	}
 	w.String(reason)
 	writeOrigin(w)
-	w.Uvarint(events)
-	w.Uvarint(ringSize)
-	w.Uvarint(uint64(fresh))
-	w.Uvarint(uint64(room))
-	w.Uvarint(overflow)
-	w.Uvarint(forgot)
+	w.Uvarints(events, ringSize, uint64(fresh), uint64(room), overflow, forgot)
 	writeKinds(w)
 	writeOpen(w)
 	writeDoubles(w)
@@ -108,18 +102,10 @@ func writeKinds(w *stream.Writer) {
 	percpu.AssertLocked()
 	w.Uvarint(uint64(numKinds - 1))
 	for k := Pages; k < numKinds; k++ {
-		w.Uvarint(uint64(k))
-		w.Uvarint(uint64(len(Name(k))))
+		w.Uvarints(uint64(k), uint64(len(Name(k))))
 		w.Bytes(Name(k))
 		s := &kinds[k]
-		w.Uvarint(s.opens)
-		w.Uvarint(s.closes)
-		w.Uvarint(s.doubles)
-		w.Uvarint(s.strays)
-		w.Uvarint(s.open)
-		w.Uvarint(s.most)
-		w.Uvarint(s.bytes)
-		w.Uvarint(s.mostBytes)
+		w.Uvarints(s.opens, s.closes, s.doubles, s.strays, s.open, s.most, s.bytes, s.mostBytes)
 	}
 }
 
@@ -135,10 +121,7 @@ func writeOpen(w *stream.Writer) {
 	for k := range heads {
 		for i := heads[k]; i != 0; {
 			e := entryAt(i)
-			w.Uvarint(uint64(e.kind))
-			w.Uvarint(e.key)
-			w.Uvarint(e.size)
-			w.Uvarint(uint64(e.owner))
+			w.Uvarints(uint64(e.kind), e.key, e.size, uint64(e.owner))
 			last = at(w, e.opened, e.openStack, e.openBy, last)
 			i = e.next
 		}
@@ -152,9 +135,7 @@ func writeDoubles(w *stream.Writer) {
 	for i := range numDoubles {
 		d := &doubles[i]
 		e, s := &d.entry, &d.second
-		w.Uvarint(uint64(e.kind))
-		w.Uvarint(s.key)
-		w.Uvarint(e.size)
+		w.Uvarints(uint64(e.kind), s.key, e.size)
 		last = at(w, e.opened, e.openStack, e.openBy, last)
 		last = at(w, e.closed, e.closeStack, e.closeBy, last)
 		last = at(w, s.time, s.stack, s.thread, last)
@@ -167,10 +148,7 @@ func writeEvents(w *stream.Writer) {
 	last := uint64(0)
 	for i := events - n; i < events; i++ {
 		ev := eventAt(i % ringSize)
-		w.Uvarint(uint64(ev.event))
-		w.Uvarint(uint64(ev.kind))
-		w.Uvarint(ev.key)
-		w.Uvarint(ev.size)
+		w.Uvarints(uint64(ev.event), uint64(ev.kind), ev.key, ev.size)
 		last = at(w, ev.time, ev.stack, ev.thread, last)
 	}
 }
@@ -179,7 +157,6 @@ func writeEvents(w *stream.Writer) {
 // it returns the new one.
 func at(w *stream.Writer, time uint64, stack uint32, thread uint16, last uint64) uint64 {
 	w.Varint(int64(time - last))
-	w.Uvarint(uint64(stack))
-	w.Uvarint(uint64(thread))
+	w.Uvarints(uint64(stack), uint64(thread))
 	return time
 }

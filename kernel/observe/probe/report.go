@@ -28,15 +28,12 @@ const maxFrames = 32
 
 // Write writes the counts into a record that has been begun. Kernel context.
 func Write(w *stream.Writer, tscHz uint64) {
-	w.Uvarint(Version)
-	w.Uvarint(tscHz)
-	w.Uvarint(hits)
+	w.Uvarints(Version, tscHz, hits)
 	spent := uint64(0)
 	for n := range percpu.Count() {
 		spent += percpu.At(n).ProbeTicks
 	}
-	w.Uvarint(spent)
-	w.Uvarint(lostRows)
+	w.Uvarints(spent, lostRows)
 	countOpen()
 	n := uint64(0)
 	for i := range numFuncs {
@@ -50,17 +47,8 @@ func Write(w *stream.Writer, tscHz uint64) {
 		if !used(c) {
 			continue
 		}
-		w.Uvarint(uint64(i))
-		w.Uvarint(c.calls)
-		w.Uvarint(c.returns)
-		w.Uvarint(c.tails)
-		w.Uvarint(c.unwound + c.gone)
-		w.Uvarint(c.open)
-		w.Uvarint(c.untimed)
-		w.Uvarint(c.timed)
-		w.Uvarint(c.ticks)
-		w.Uvarint(c.least)
-		w.Uvarint(c.most)
+		w.Uvarints(uint64(i), c.calls, c.returns, c.tails, c.unwound+c.gone, c.open,
+			c.untimed, c.timed, c.ticks, c.least, c.most)
 		n := uint64(0)
 		for k := range c.histogram {
 			if c.histogram[k] != 0 {
@@ -70,8 +58,7 @@ func Write(w *stream.Writer, tscHz uint64) {
 		w.Uvarint(n)
 		for k := range c.histogram {
 			if c.histogram[k] != 0 {
-				w.Uvarint(uint64(k))
-				w.Uvarint(uint64(c.histogram[k]))
+				w.Uvarints(uint64(k), uint64(c.histogram[k]))
 			}
 		}
 	}
@@ -123,10 +110,7 @@ func writeRows(w *stream.Writer) {
 		if r.calls == 0 {
 			continue
 		}
-		w.Uvarint(uint64(r.function))
-		w.Uvarint(r.calls)
-		w.Uvarint(r.timed)
-		w.Uvarint(r.ticks)
+		w.Uvarints(uint64(r.function), r.calls, r.timed, r.ticks)
 		n := uint64(0)
 		c := stackid.Depot().Frames(r.stack)
 		c.Next() // the function itself

@@ -205,8 +205,7 @@ func Write(w *stream.Writer, d *depot.Depot, t Times, name func(call int) string
 	}
 	for i := range rows {
 		if r := at(i); r.id != 0 {
-			w.Uvarint(uint64(r.id))
-			w.Uvarint(uint64(r.count))
+			w.Uvarints(uint64(r.id), uint64(r.count))
 		}
 	}
 }
