@@ -3,8 +3,8 @@
 //
 //	abi.go             the way in, a call and its arguments, the way out
 //	gate.go            the way in where threads run on several CPUs: the kernel lock
-//	table.go           the columns of the table of calls, and how a call is made by number
-//	table_amd64.go     the rows for amd64, and a list of all calls with what is missing and why
+//	table.go           the tables of calls, and how a call is made by number
+//	table_amd64.go     those of amd64, and a list of all calls with what is missing and why
 //	user.go            access to the program's memory
 //	mem.go             mmap and its family
 //	thread.go          clone, exit, who am I

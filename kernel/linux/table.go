@@ -9,43 +9,41 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// The table of the system calls. Each architecture has its own, by number:
-// table_amd64.go.
+// The tables of the system calls. Each architecture has its own, by number: table_amd64.go. A call
+// is answered by its function in calls or in fileCalls, or by onSocket.
 
-// row is a system call. One of its functions answers it, or onSocket.
-type row struct {
-	do func(c *call) int64
-	// file is for a call whose first argument is an open descriptor.
-	file   func(c *call, f *file) int64
-	socket bool   // its descriptor is a socket; onSocket answers it
-	args   string // how do arranges the arguments (arrange); "": unchanged
-	path   bool   // file accepts a descriptor of O_PATH, too
-	quiet  bool   // it is not recorded as an event, because it would push out all others
-	starts bool   // it would start another program
-}
+// A callTrait is a property of a call.
+type callTrait uint8
+
+const (
+	ofSocket callTrait = 1 << iota // its descriptor is a socket; onSocket answers it
+	ofPath                         // it is in fileCalls, and accepts a descriptor of O_PATH, too
+	quiet                          // it is in calls, and no event, because it would push out all others
+	starts                         // it would start another program
+)
 
 // do makes the call with that number; cpu is the running CPU's record.
 func (c *call) do(cpu *percpu.Record, number uintptr) int64 {
 	percpu.AssertLocked()
-	if number >= uintptr(len(table)) {
+	if number >= numCalls {
 		return noSuchCall(c, number)
 	}
 	// The compiler must not see that c goes to a function that it does not know, or c escapes to
 	// the heap.
 	hidden := (*call)(arch.Pointer(uintptr(unsafe.Pointer(c))))
-	r := &table[number]
+	do, traits := calls[number], callTraits[number]
 	var f *file
 	var s *socket
 	errno := int64(0)
 	switch {
-	case r.quiet:
-		return r.do(hidden)
-	case r.do != nil:
-	case r.file != nil:
-		if f = get(c.fd(0)); f == nil || f.flags&oPath != 0 && !r.path {
+	case traits&quiet != 0:
+		return do(hidden)
+	case do != nil:
+	case fileCalls[number] != nil:
+		if f = get(c.fd(0)); f == nil || f.flags&oPath != 0 && traits&ofPath == 0 {
 			return -eBADF
 		}
-	case r.socket:
+	case traits&ofSocket != 0:
 		if f, s, errno = getSocket(c.fd(0)); errno != 0 {
 			return errno
 		}
@@ -57,13 +55,13 @@ func (c *call) do(cpu *percpu.Record, number uintptr) int64 {
 	switch { // a call that waits does not come back
 	case f == nil:
 		came := c.args
-		if len(r.args) > 0 {
-			c.arrange(r.args)
+		if form := forms[number]; len(form) > 0 {
+			c.arrange(form)
 		}
-		result = r.do(hidden)
+		result = do(hidden)
 		c.args = came
 	case s == nil:
-		result = r.file(hidden, f)
+		result = fileCalls[number](hidden, f)
 	default:
 		result = hidden.onSocket(number, f, s)
 	}

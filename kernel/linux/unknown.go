@@ -11,14 +11,14 @@ const maxCall = 512
 
 var unknown [maxCall]uint32 // under the kernel lock
 
-// noSuchCall answers a call that the table does not answer.
+// noSuchCall answers a call that is in none of the tables.
 func noSuchCall(c *call, n uintptr) int64 {
 	switch {
 	case n == PanicCall:
 		return c.panic()
 	case n == handle.Call:
 		return c.resource()
-	case n < uintptr(len(table)) && table[n].starts:
+	case n < numCalls && callTraits[n]&starts != 0:
 		noProgram.say()
 	}
 	if n >= OwnCalls && ownCalls != 0 {
