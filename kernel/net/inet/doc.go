@@ -28,6 +28,7 @@
 //	stream.go   connections
 //	dial.go     connections to the program
 //	opening.go  connections that are being made
+//	ended.go    connections that have been ended
 //	datagram.go datagrams
 //	options.go  options that a connection's packets show
 //	exit.go     what was sent arrives, though the program ends

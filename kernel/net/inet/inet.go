@@ -48,6 +48,7 @@ type network struct {
 	groups    map[netip.Addr]bool // that the program is in; of takeDatagrams
 	addresses addressTable
 	opening   opening
+	ended     ended
 	workers   workers
 }
 

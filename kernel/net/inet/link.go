@@ -31,7 +31,8 @@ type card struct {
 	link stack.LinkEndpoint
 	dhcp *dhcpConn
 
-	refused func(from, to netip.AddrPort) // is told of a datagram that nobody takes
+	refused func(from, to netip.AddrPort)   // is told of a datagram that nobody takes
+	begins  func(stack.TransportEndpointID) // is told of a connection that another machine begins
 }
 
 func openCard() (*card, error) {
@@ -84,6 +85,9 @@ func (c *card) inject(frames []linux.CardFrame) int {
 		}
 		if from, to, ok := refusedDatagram(frame); ok {
 			c.refused(from, to)
+		}
+		if id, ok := beginning(frame); ok {
+			c.begins(id)
 		}
 		data = buffer.NewViewWithData(frame)
 	}

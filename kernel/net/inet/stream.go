@@ -55,6 +55,7 @@ func (n *network) serveStreams() error {
 		return err
 	}
 	*arch.ExitCall() = func() { n.finish(gate) }
+	n.card.begins = n.begins
 	go func() {
 		for {
 			c, err := l.Accept()
@@ -151,7 +152,7 @@ func (n *network) connect(c *net.TCPConn) {
 	s.result(0)
 	s.in(outDone)
 	<-outDone
-	s.close()
+	n.close(s)
 }
 
 // notified returns a channel that is told of events of the stack's end, or of its end, until stop is
@@ -214,7 +215,7 @@ func (n *network) accept(gate syscall.RawConn, r *tcp.ForwarderRequest) {
 	})
 	s.in(done)
 	<-done
-	s.close()
+	n.close(s)
 }
 
 // listens reports whether the program has a listener for an address.
@@ -367,8 +368,9 @@ func (s *stream) closed() {
 	})
 }
 
-// close ends both ends.
-func (s *stream) close() {
+// close ends both ends of a connection.
+func (n *network) close(s *stream) {
 	s.local.Close()
 	s.wire.Close()
+	n.ended.add(s.wire.(*tcp.Endpoint))
 }
