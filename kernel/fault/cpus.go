@@ -16,6 +16,7 @@ import (
 //
 //	the CPU that dies first              another one
 //	takeMachine: dying = its number      it runs, or dies: takeMachine waits for the NMI
+//	awaitReport: waits                   it may report an NMI, to the end
 //	stopOthers: NMIs, waits              stopIfAsked, in the NMI: Frame, Stopped, halt
 //	WriteTrace: its own
 //	EndMachine: traceOthers
@@ -60,6 +61,7 @@ func takeMachine(f *arch.TrapFrame, fp uintptr) {
 		}
 	}
 	r.State.Set(percpu.Dying)
+	awaitReport(me)
 	arch.DropNMI(false) // the first CPU may be writing a trace of something else
 	stopOthers(me - 1)
 }
@@ -69,6 +71,42 @@ func awaitStop(first uint32) {
 	for began := clock.Now(); clock.Now()-began < takeWait; arch.Pause() {
 		if clock.Now()-began > doubtWait &&
 			(first >= percpu.Count() || percpu.At(first).State.Now() != percpu.Dying) {
+			return
+		}
+	}
+}
+
+// reporting is 1 + the number of the CPU that reports an NMI, or 0. That CPU takes no other NMI, so
+// nobody can stop it. Panic path only.
+var reporting uint32
+
+// beginReport is called when a CPU is about to report an NMI. It returns false if another CPU has
+// died: that one does not wait for a report that has not begun.
+func beginReport() bool {
+	if percpu.Count() == 1 {
+		return true
+	}
+	arch.CompareAndSwap(&reporting, 0, percpu.This().Number+1)
+	if percpu.Load(&dying) == 0 {
+		return true
+	}
+	endReport()
+	return false
+}
+
+// endReport is called when the report has ended.
+func endReport() {
+	if reporting == percpu.This().Number+1 {
+		arch.Store32(uintptr(unsafe.Pointer(&reporting)), 0)
+	}
+}
+
+// awaitReport waits until no other CPU reports an NMI, for takeWait at most. A CPU that dies need
+// not stand still meanwhile: its host may not have let it run when it was asked to, and while a
+// trace is written, NMIs are dropped.
+func awaitReport(me uint32) {
+	for began := clock.Now(); clock.Now()-began < takeWait; arch.Pause() {
+		if n := percpu.Load(&reporting); n == 0 || n == me {
 			return
 		}
 	}

@@ -163,7 +163,7 @@ func traceAndResume(kind tracer.TraceKind, f *arch.TrapFrame, reason string) {
 	// goroutines' states are of one moment, the other CPUs stand still.
 	list := kind == tracer.KindNMI && stack.Running
 	hold := list && HoldCPUs()
-	if list && percpu.Load(&dying) != 0 {
+	if list && !beginReport() {
 		stopIfAsked(f) // halts for good
 	}
 	d := NextStage(kind)
@@ -181,6 +181,7 @@ func traceAndResume(kind tracer.TraceKind, f *arch.TrapFrame, reason string) {
 		}
 		ListGoroutines(skip, false)
 		between = [arch.MaxCPUs]bool{}
+		endReport()
 		if hold {
 			ReleaseCPUs()
 		}

@@ -4,18 +4,20 @@ import "testing"
 
 // A death with several CPUs, and the monitor that holds them (package fault, cpus.go). CPUs die at
 // any time, at the same time, too, also while the monitor is open on them or on another one. A CPU
-// that is in an NMI of another kind takes no other until it returns, and may die there. The limits
-// of stopOthers and awaitNone are steps that can be made at any time, where late is set. That of a
-// CPU which has died behind another is taken to be long enough: it is over only if the other one
+// that is in an NMI of another kind takes no other until it returns, and may die there, or report
+// the NMI, for which it holds the others, too. The limits of stopOthers and awaitNone are steps that
+// can be made at any time, where late is set. Those of a CPU which has died behind another, or waits
+// for the end of a report, are taken to be long enough: the first is over only if the other one
 // hangs.
 
 // The words.
 const (
 	stopDying = 1 + iota
 	stopHeld
-	stopAsked                       // of three words
-	stopState = stopAsked + numCPUs // of three words
-	stopNMI   = stopState + numCPUs // of three words: 1 if one waits to be taken
+	stopAsked                           // of three words
+	stopState     = stopAsked + numCPUs // of three words
+	stopNMI       = stopState + numCPUs // of three words: 1 if one waits to be taken
+	stopReporting = stopNMI + numCPUs
 )
 
 // The states of a CPU, of percpu.State.
@@ -34,6 +36,7 @@ const (
 	stopAwait     // loads dying; waits to be stopped
 	stopTake      // takes the machine over, once its time is over
 	stopSetDying  // State = Dying
+	stopReport    // awaitReport: loads reporting
 	stopSend      // stopOthers: sends each an NMI
 	stopAwaitAll  // loads each State
 	stopReset     // resets those that still run
@@ -51,6 +54,11 @@ const (
 	holdOpen      // the monitor is open
 	holdRelease   // ReleaseCPUs: held = 0
 	holdAwaitHeld // awaitNone(Held)
+	reportSwap    // of an NMI: beginReport: swaps reporting
+	reportDying   // loads dying
+	reportUndo    // reporting = 0
+	reportStop    // stopIfAsked: State = Stopped
+	reportEnd     // endReport: reporting = 0
 )
 
 // Where it is in an NMI.
@@ -71,7 +79,8 @@ const (
 type stopCPU struct {
 	at, nmi, other, seen uint8
 	blocked              bool // it is in an NMI of another kind
-	opens                bool // it is yet to open the monitor
+	opens                bool // it is yet to open the monitor, or, in an NMI, to report it
+	reports              bool // it does
 }
 
 type stopModelState struct {
@@ -92,6 +101,7 @@ type stopConfig struct {
 	heldStore bool // HoldCPUs loads held and then stores it
 	takeStore bool // who takes the machine over stores dying
 	noNMI     bool // stopOthers sends none
+	noReport  bool // takeMachine does not look whether a CPU reports an NMI
 }
 
 func (l stopModelState) cpu(i int, w *stopConfig, emit func(stopModelState, string)) {
@@ -206,17 +216,21 @@ func (l stopModelState) cpu(i int, w *stopConfig, emit func(stopModelState, stri
 			to(stopSwap, "dies")
 		}
 	}
+	holdFails, holdDone := uint8(stopRun), uint8(holdOpen)
+	if c.reports {
+		holdFails, holdDone = reportSwap, reportSwap
+	}
 	switch c.at {
 	case stopRun:
 		c.other = uint8(i+1) % numCPUs
 		dies()
 		if c.blocked {
-			c.blocked = false
+			c.blocked, c.opens, c.reports = false, false, false
 			send("returns from an NMI")
 		}
 		if c.opens {
-			c.opens, c.other = false, uint8(i+1)%numCPUs
-			to(holdDying, "opens the monitor")
+			c.opens, c.reports, c.other = false, c.blocked, uint8(i+1)%numCPUs
+			to(holdDying, "opens the monitor, or reports the NMI")
 		}
 	case stopSwap:
 		c.other = uint8(i+1) % numCPUs
@@ -259,10 +273,17 @@ func (l stopModelState) cpu(i int, w *stopConfig, emit func(stopModelState, stri
 		}
 	case stopSetDying:
 		if s.store(i, state, stopIsDying) {
+			if c.at = stopReport; w.noReport {
+				c.at = stopSend
+			}
+			send("takeMachine: State = Dying")
+		}
+	case stopReport:
+		if n := s.load(i, stopReporting); n == 0 || n == me {
 			if c.at = stopSend; w.noNMI {
 				c.at = stopAwaitAll
 			}
-			send("takeMachine: State = Dying")
+			send("awaitReport: loads reporting, none")
 		}
 	case stopSend:
 		if s.send(i, stopNMI+other, 1) {
@@ -295,13 +316,13 @@ func (l stopModelState) cpu(i int, w *stopConfig, emit func(stopModelState, stri
 			}
 			to(c.at, "HoldCPUs: loads dying, none")
 		} else {
-			to(stopRun, "HoldCPUs: loads dying")
+			to(holdFails, "HoldCPUs: loads dying")
 		}
 	case holdHeld: // of the fault
 		if s.load(i, stopHeld) == 0 {
 			to(holdSetHeld, "HoldCPUs: loads held, 0")
 		} else {
-			to(stopRun, "HoldCPUs: loads held")
+			to(holdFails, "HoldCPUs: loads held")
 		}
 	case holdSetHeld:
 		switch {
@@ -313,7 +334,7 @@ func (l stopModelState) cpu(i int, w *stopConfig, emit func(stopModelState, stri
 		case s.swap(stopHeld, 0, me):
 			to(holdAsk, "HoldCPUs: swaps held")
 		default:
-			to(stopRun, "HoldCPUs: another one holds the CPUs")
+			to(holdFails, "HoldCPUs: another one holds the CPUs")
 		}
 	case holdAsk:
 		if s.store(i, stopAsked+other, 1) {
@@ -326,16 +347,47 @@ func (l stopModelState) cpu(i int, w *stopConfig, emit func(stopModelState, stri
 		}
 	case holdAwait:
 		if s.load(i, stopState+other) != stopRunning {
-			next(holdOpen, "awaitNone: loads State, not Running")
+			next(holdDone, "awaitNone: loads State, not Running")
 		}
 		if w.late {
 			s.late, c.other = true, uint8(i+1)%numCPUs
-			to(holdOpen, "awaitNone: its time is over")
+			to(holdDone, "awaitNone: its time is over")
 		}
 		dies()
+	case reportSwap:
+		if s.drained(i) {
+			s.swap(stopReporting, 0, me)
+			to(reportDying, "beginReport: swaps reporting")
+		}
+	case reportDying:
+		if s.load(i, stopDying) == 0 {
+			to(holdOpen, "beginReport: loads dying, none")
+		} else {
+			to(reportUndo, "beginReport: loads dying")
+		}
+	case reportUndo:
+		if s.store(i, stopReporting, 0) {
+			to(reportStop, "endReport: reporting = 0")
+		}
+	case reportStop:
+		if s.load(i, state) != stopRunning || s.store(i, state, stopStopped) {
+			to(stopHalted, "stopIfAsked: State = Stopped, halts")
+		}
 	case holdOpen:
-		to(holdRelease, "closes the monitor")
+		if c.reports {
+			to(reportEnd, "has written the report")
+		} else {
+			to(holdRelease, "closes the monitor")
+		}
 		dies()
+	case reportEnd:
+		if s.store(i, stopReporting, 0) {
+			c.reports = false
+			if c.at = stopRun; s.words[stopHeld] == me {
+				c.at = holdRelease
+			}
+			send("endReport: reporting = 0")
+		}
 	case holdRelease:
 		if s.store(i, stopHeld, 0) {
 			to(holdAwaitHeld, "ReleaseCPUs: held = 0")
@@ -353,6 +405,7 @@ func (l stopModelState) cpu(i int, w *stopConfig, emit func(stopModelState, stri
 
 const (
 	twoHave  = "two CPUs have the machine"
+	twoWrite = "a CPU reports an NMI while another one writes the traces of a death"
 	runsOn   = "a CPU runs on while the machine ends"
 	allHeld  = "all CPUs stand still for one another"
 	strayNMI = "an NMI of the kernel's is taken for one from outside"
@@ -360,15 +413,18 @@ const (
 
 func (l *stopModelState) broken() string {
 	have, held, ended, runs, stray := 0, 0, false, false, false
+	writes, reports := false, false
 	for i := range l.cpus {
 		c := &l.cpus[i]
 		switch c.at {
-		case stopSetDying, stopSend, stopAwaitAll, stopReset, stopWrites, stopEnd:
+		case stopSetDying, stopReport, stopSend, stopAwaitAll, stopReset, stopWrites, stopEnd:
 			have++
 			ended = ended || c.at == stopEnd
+			writes = writes || c.at == stopWrites
 		case stopHalted, stopIsReset, stopLose, stopAwait, stopTake, stopHang:
 		default:
 			runs = true
+			reports = reports || c.at == holdOpen && c.reports
 		}
 		if c.nmi >= nmiHeldWord && c.nmi <= nmiHeldDying && l.words[stopHeld] != 0 && l.drained(i) {
 			held++
@@ -378,6 +434,8 @@ func (l *stopModelState) broken() string {
 	switch {
 	case have > 1:
 		return twoHave
+	case writes && reports:
+		return twoWrite
 	case held == numCPUs:
 		return allHeld
 	case ended && runs && !l.late:
@@ -434,6 +492,9 @@ func TestModelStop(t *testing.T) {
 	holds(t, stopModel(stopConfig{dies: allDie, inNMI: onCPUs{true, false, true}, late: true}))
 	holds(t, stopModel(stopConfig{dies: allDie, late: true, hangs: true}))
 	holds(t, stopModel(stopConfig{dies: allDie, inNMI: onCPUs{false, true, true}, late: true, hangs: true}))
+	first := onCPUs{true}
+	holds(t, stopModel(stopConfig{dies: onCPUs{true, true}, inNMI: first, opens: first}))
+	holds(t, stopModel(stopConfig{dies: onCPUs{false, true}, inNMI: first, opens: first, late: true}))
 }
 
 func TestModelStopFaults(t *testing.T) {
@@ -442,6 +503,9 @@ func TestModelStopFaults(t *testing.T) {
 	breaks(t, stopModel(stopConfig{dies: onCPUs{false, true}, opens: onCPUs{true}, noMine: true}), deadlock)
 	breaks(t, stopModel(stopConfig{dies: onCPUs{true}, opens: onCPUs{true}, noStop: true}), noEnd)
 	breaks(t, stopModel(stopConfig{opens: onCPUs{true, true}, heldStore: true}), allHeld)
+	first := onCPUs{true}
+	breaks(t, stopModel(stopConfig{dies: onCPUs{false, true}, inNMI: first, opens: first, late: true,
+		noReport: true}), twoWrite)
 	inNMI := onCPUs{false, true, true}
 	breaks(t, stopModel(stopConfig{dies: allDie, inNMI: inNMI, late: true, hangs: true, takeStore: true}), twoHave)
 }
