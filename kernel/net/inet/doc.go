@@ -33,6 +33,7 @@
 //	options.go  options that a connection's packets show
 //	exit.go     what was sent arrives, though the program ends
 //	refused.go  datagrams that nobody takes
+//	toobig.go   packets that are too big for some network
 //	errno.go    the stack's errors as Linux's
 //	gateway.go  calls of the kernel's gateways
 package inet

@@ -22,8 +22,19 @@ import (
 func closer(t *testing.T) (n *network, ended chan *tcp.Endpoint) {
 	t.Helper()
 	ended = make(chan *tcp.Endpoint, 1)
+	n = accepting(t, func(n *network, e *tcp.Endpoint) {
+		e.Close()
+		n.ended.add(e)
+		ended <- e
+	})
+	return n, ended
+}
+
+// accepting is a network whose program does that with each connection.
+func accepting(t *testing.T, do func(n *network, e *tcp.Endpoint)) *network {
+	t.Helper()
 	c := &card{in: channel.New(16, longest, "\x52\x54\x00\x12\x34\x56")}
-	n = &network{card: c}
+	n := &network{card: c}
 	c.begins, c.dhcp = n.begins, newDHCPConn(c)
 	n.Stack = stack.New(stack.Options{
 		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol, ipv6.NewProtocol},
@@ -37,8 +48,8 @@ func closer(t *testing.T) (n *network, ended chan *tcp.Endpoint) {
 		from, to := netip.MustParseAddr(peer), netip.MustParseAddr(own)
 		n.AddStaticNeighbor(nicID, protocolOf(from), address(from), "\x52\x55\x0a\x00\x02\x02")
 		at := tcpip.AddressWithPrefix{Address: address(to), PrefixLen: to.BitLen()}
-		n.AddProtocolAddress(nicID, tcpip.ProtocolAddress{Protocol: protocolOf(to), AddressWithPrefix: at},
-			stack.AddressProperties{})
+		n.AddProtocolAddress(nicID, tcpip.ProtocolAddress{Protocol: protocolOf(to),
+			AddressWithPrefix: at}, stack.AddressProperties{})
 	}
 	n.SetRouteTable([]tcpip.Route{{Destination: header.IPv4EmptySubnet, NIC: nicID},
 		{Destination: header.IPv6EmptySubnet, NIC: nicID}})
@@ -47,12 +58,11 @@ func closer(t *testing.T) (n *network, ended chan *tcp.Endpoint) {
 		if r.Complete(false); err != nil {
 			return
 		}
-		e.Close()
-		n.ended.add(e.(*tcp.Endpoint))
-		ended <- e.(*tcp.Endpoint)
+		do(n, e.(*tcp.Endpoint))
 	}
-	n.SetTransportProtocolHandler(tcp.ProtocolNumber, tcp.NewForwarder(n.Stack, 0, 16, accept).HandlePacket)
-	return n, ended
+	from := tcp.NewForwarder(n.Stack, 0, 16, accept)
+	n.SetTransportProtocolHandler(tcp.ProtocolNumber, from.HandlePacket)
+	return n
 }
 
 // sends has a packet come, and returns the next one with flags that goes.
@@ -72,7 +82,8 @@ func (n *network) sends(t *testing.T, p packet, flags header.TCPFlags) header.TC
 }
 
 // end has a connection begin that the program ends first, and returns it when it is over.
-func (n *network) end(t *testing.T, six bool, sequence uint32, ended chan *tcp.Endpoint) *tcp.Endpoint {
+func (n *network) end(t *testing.T, six bool, sequence uint32,
+	ended chan *tcp.Endpoint) *tcp.Endpoint {
 	t.Helper()
 	const syn, ack, fin = header.TCPFlagSyn, header.TCPFlagAck, header.TCPFlagFin
 	s := n.sends(t, packet{six: six, sequence: sequence, flags: syn}, syn|ack)
@@ -97,10 +108,12 @@ func TestBeginsAgain(t *testing.T) {
 		n, ended := closer(t)
 		c := n.end(t, six, 100, ended)
 		again := packet{six: six, sequence: 5000, flags: header.TCPFlagSyn}
-		damaged := again.bytes(false)
+		answer := again
+		answer.flags |= header.TCPFlagAck
+		damaged, short := again.bytes(false), again.bytes(false)
 		damaged[len(damaged)-1] ^= 1
-		for name, b := range map[string][]byte{"damaged": damaged, "short": again.bytes(false)[:len(damaged)-1],
-			"not the first": packet{six: six, sequence: 5000, flags: header.TCPFlagSyn | header.TCPFlagAck}.bytes(false)} {
+		for name, b := range map[string][]byte{"damaged": damaged, "short": short[:len(short)-1],
+			"an answer": answer.bytes(false)} {
 			n.card.inject([]linux.CardFrame{frameOf(b)})
 			if s := tcp.EndpointState(c.State()); s != tcp.StateTimeWait {
 				t.Fatalf("version 6: %v: a frame that is %s makes it %v", six, name, s)

@@ -89,6 +89,7 @@ func (c *card) inject(frames []linux.CardFrame) int {
 		if id, ok := beginning(frame); ok {
 			c.begins(id)
 		}
+		raiseMTU(frame)
 		data = buffer.NewViewWithData(frame)
 	}
 	p := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithView(data)})
