@@ -41,11 +41,14 @@ func (e *ended) add(c *tcp.Endpoint) {
 	}
 }
 
-// begins makes room for a connection that another machine begins.
+// begins makes room for a connection that another machine begins. What is left of the old one ends
+// without a word: a reset would be one of the new connection to a router that translates addresses.
 func (n *network) begins(id stack.TransportEndpointID) {
 	e := n.FindTransportEndpoint(protocolOf(addr(id.LocalAddress)), tcp.ProtocolNumber, id, nicID)
 	if c, ok := e.(*tcp.Endpoint); ok && tcp.EndpointState(c.State()) == tcp.StateTimeWait {
+		n.card.mute.Store(true)
 		c.Abort()
+		n.card.mute.Store(false)
 	}
 }
 

@@ -2,7 +2,9 @@ package inet
 
 import (
 	"net/netip"
+	"os"
 	"runtime"
+	"syscall"
 	"testing"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
@@ -34,6 +36,12 @@ func closer(t *testing.T) (n *network, ended chan *tcp.Endpoint) {
 func accepting(t *testing.T, do func(n *network, e *tcp.Endpoint)) *network {
 	t.Helper()
 	c := &card{in: channel.New(16, longest, "\x52\x54\x00\x12\x34\x56")}
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.file = os.NewFile(uintptr(pair[0]), "frames") // that go
+	t.Cleanup(func() { c.file.Close(); syscall.Close(pair[1]) })
 	n := &network{card: c}
 	c.begins, c.dhcp = n.begins, newDHCPConn(c)
 	n.Stack = stack.New(stack.Options{
@@ -41,7 +49,7 @@ func accepting(t *testing.T, do func(n *network, e *tcp.Endpoint)) *network {
 		TransportProtocols: []stack.TransportProtocolFactory{tcp.NewProtocol},
 	})
 	t.Cleanup(n.Destroy)
-	if err := n.CreateNIC(nicID, ethernet.New(c.in)); err != nil {
+	if err := n.CreateNIC(nicID, ethernet.New(direct{c.in, uintptr(pair[1]), &c.mute})); err != nil {
 		t.Fatal(err)
 	}
 	for peer, own := range map[string]string{"10.0.2.2": "10.0.2.15", "fec0::2": "fec0::15"} {
@@ -65,18 +73,28 @@ func accepting(t *testing.T, do func(n *network, e *tcp.Endpoint)) *network {
 	return n
 }
 
+// next returns the next frame that goes.
+func (n *network) next(t *testing.T) []byte {
+	t.Helper()
+	b := make([]byte, longest)
+	k, err := n.card.file.Read(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b[:k]
+}
+
 // sends has a packet come, and returns the next one with flags that goes.
 func (n *network) sends(t *testing.T, p packet, flags header.TCPFlags) header.TCP {
 	t.Helper()
 	n.card.inject([]linux.CardFrame{frameOf(p.bytes(false))})
 	for {
-		out := n.card.in.ReadContext(t.Context())
-		if out == nil {
-			t.Fatal("the test is over")
-		}
-		_, s := check(t, out.ToView().AsSlice())
+		_, s := check(t, n.next(t))
 		if s.Flags() == flags {
 			return s
+		}
+		if s.Flags()&header.TCPFlagRst != 0 {
+			t.Errorf("a reset is sent")
 		}
 	}
 }

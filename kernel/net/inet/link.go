@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 
 	"gvisor.dev/gvisor/pkg/buffer"
 	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
 	"gvisor.dev/gvisor/pkg/tcpip/link/channel"
 	"gvisor.dev/gvisor/pkg/tcpip/link/ethernet"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
@@ -33,6 +35,7 @@ type card struct {
 
 	refused func(from, to netip.AddrPort)   // is told of a datagram that nobody takes
 	begins  func(stack.TransportEndpointID) // is told of a connection that another machine begins
+	mute    atomic.Bool                     // no connection is reset
 }
 
 func openCard() (*card, error) {
@@ -46,8 +49,8 @@ func openCard() (*card, error) {
 	}
 	a := nic.Address()
 	c := &card{file: f, raw: raw, in: channel.New(0, longest, tcpip.LinkAddress(a[:]))}
-	c.in.SupportedGSOKind = stack.HostGSOSupported                            // split does it
-	raw.Control(func(fd uintptr) { c.link = ethernet.New(direct{c.in, fd}) }) // it is never closed
+	c.in.SupportedGSOKind = stack.HostGSOSupported                                     // split does it
+	raw.Control(func(fd uintptr) { c.link = ethernet.New(direct{c.in, fd, &c.mute}) }) // it is never closed
 	c.dhcp = newDHCPConn(c)
 	return c, nil
 }
@@ -102,13 +105,17 @@ func (c *card) inject(frames []linux.CardFrame) int {
 // wakes for each. A frame that the card does not take is lost, as any may be.
 type direct struct {
 	*channel.Endpoint
-	fd uintptr // of the card
+	fd   uintptr // of the card
+	mute *atomic.Bool
 }
 
 func (d direct) WritePackets(list stack.PacketBufferList) (int, tcpip.Error) {
 	o := outs.Get().(*out)
 	defer outs.Put(o)
 	for _, p := range list.AsSlice() {
+		if d.mute.Load() && isReset(p) {
+			continue
+		}
 		v := p.ToView()
 		if p.GSOOptions.NeedsCsum {
 			o.split(d, v.AsSlice(), int(p.GSOOptions.L3HdrLen), int(p.GSOOptions.MSS))
@@ -119,4 +126,11 @@ func (d direct) WritePackets(list stack.PacketBufferList) (int, tcpip.Error) {
 	}
 	o.send(d)
 	return list.Len(), nil
+}
+
+// isReset reports whether a packet ends a connection (RST).
+func isReset(p *stack.PacketBuffer) bool {
+	s := header.TCP(p.TransportHeader().Slice())
+	return p.TransportProtocolNumber == header.TCPProtocolNumber &&
+		len(s) >= header.TCPMinimumSize && s.Flags()&header.TCPFlagRst != 0
 }

@@ -71,11 +71,7 @@ func TestTooBig(t *testing.T) {
 			t.Fatal(err)
 		}
 		next := func() (frame []byte, data int) {
-			out := n.card.in.ReadContext(t.Context())
-			if out == nil {
-				t.Fatal("the test is over")
-			}
-			frame = out.ToView().AsSlice()
+			frame = n.next(t)
 			_, s := check(t, frame)
 			return frame, len(s.Payload())
 		}
