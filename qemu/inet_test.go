@@ -489,6 +489,34 @@ func TestInetWithout(t *testing.T) {
 	}
 }
 
+// TestInetPipe: a program that closes a connection while the other machine sends has no signal of
+// it, as on Linux: it has sent nothing.
+func TestInetPipe(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				for b := make([]byte, 10000); err == nil; _, err = c.Write(b) {
+				}
+				c.Close()
+			}()
+		}
+	}()
+	cmd := exec.Command(zfCommand(t), "run", "-net", "virtio", "-timeout", "5m", "./testdata/inet", "--", "pipe", inGuest(l.Addr()))
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "no signal:\n" {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // TestInetISO: the program of an ISO talks to other machines, if the ISO was made with net=on.
 func TestInetISO(t *testing.T) {
 	t.Parallel()

@@ -33,6 +33,12 @@ import (
 //go:linkname stackLinked
 var stackLinked bool
 
+// ofStack reports whether a socket is one of the network's stack.
+func (s *socket) ofStack() bool {
+	return stackLinked && s.isInet() &&
+		s.options[optTransparent]|s.options[optFreeBind]|s.options[optFreeBind6] != 0
+}
+
 // HasStack reports whether the image contains that package. Any context.
 func HasStack() bool { return stackLinked }
 
@@ -236,7 +242,7 @@ func (c *call) exitCall() bool {
 // exits closes the program's ends of connections with other machines.
 func exits() (left GatewayLeft) {
 	for t := nextSocket(0); t != nil; t = nextSocket(t.number) {
-		if !t.isInet() || t.options[optTransparent]|t.options[optFreeBind] == 0 {
+		if !t.ofStack() {
 			continue
 		}
 		if p := socketOf(t.peer); p != nil && p.stage != connecting {
@@ -296,8 +302,7 @@ func refused(local, remote *address) {
 // addresses that has no hops to go. Until it looks, it is told once.
 func (s *socket) tellOptions() {
 	p := socketOf(s.peer)
-	if p == nil || s.told || s.kind != sockStream || !s.isInet() ||
-		p.options[optTransparent]|p.options[optFreeBind] == 0 {
+	if p == nil || s.told || s.kind != sockStream || !p.ofStack() {
 		return
 	}
 	s.told = sendEmpty(&datagram{from: s.local.ip, port: s.local.port,

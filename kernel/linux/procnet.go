@@ -84,9 +84,8 @@ func putSockets(of int32) {
 	put("\n")
 	row := uint64(0)
 	for s := nextSocket(0); s != nil; s = nextSocket(s.number) {
-		if s.protocol != protocol || s.family != family || !s.bound ||
-			s.options[optTransparent]|s.options[optFreeBind]|s.options[optFreeBind6] != 0 {
-			continue // or it is the stack's end
+		if s.protocol != protocol || s.family != family || !s.bound || s.ofStack() {
+			continue
 		}
 		if protocol == protoUDP {
 			put(" ")

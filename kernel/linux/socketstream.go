@@ -276,9 +276,10 @@ func (s *socket) hangUp() {
 	}
 }
 
-// brokenPipe is the result of sending when nobody receives.
-func brokenPipe(flags uintptr) int64 {
-	if flags&msgNoSignal == 0 {
+// brokenPipe is the result of sending when nobody receives. (The program has no signal of what the
+// network's stack sends.)
+func (s *socket) brokenPipe(flags uintptr) int64 {
+	if flags&msgNoSignal == 0 && !s.ofStack() {
 		send(thread.Current(), sigPIPE)
 	}
 	return -ePIPE
@@ -290,10 +291,10 @@ func brokenPipe(flags uintptr) int64 {
 func (c *call) canSend(f *file, s *socket, x *transfer) (to *socket, gone bool, errno int64) {
 	switch {
 	case s.kind == sockStream && s.isLocal() && s.shutWrite && s.stage == connected:
-		return nil, false, brokenPipe(x.flags)
+		return nil, false, s.brokenPipe(x.flags)
 	case s.err == ePIPE:
 		s.err = 0
-		return nil, false, brokenPipe(x.flags)
+		return nil, false, s.brokenPipe(x.flags)
 	case s.err != 0:
 		return nil, false, s.takeError()
 	case s.stage == connecting:
@@ -303,9 +304,9 @@ func (c *call) canSend(f *file, s *socket, x *transfer) (to *socket, gone bool, 
 	case s.shutWrite && s.kind == sockSeqpacket:
 		return nil, false, -ePIPE
 	case s.shutWrite:
-		return nil, false, brokenPipe(x.flags)
+		return nil, false, s.brokenPipe(x.flags)
 	case s.stage != connected:
-		return nil, false, brokenPipe(x.flags)
+		return nil, false, s.brokenPipe(x.flags)
 	}
 	return socketOf(s.peer), s.peer == noSocket, 0
 }

@@ -10,6 +10,7 @@
 //	inet groups         hears datagrams for groups and for all machines, and sends some
 //	inet leave HOW TCP UDP
 //	                    sends, and exits at once
+//	inet pipe TCP       closes connections while the server sends, and says if a signal comes
 //	inet asleep TCP     waits for itself alone, first until a timer, and then for ever
 package main
 
@@ -23,6 +24,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"runtime"
 	"slices"
 	"strconv"
@@ -49,6 +51,8 @@ func main() {
 		groups()
 	case "leave":
 		leave(os.Args[2], os.Args[3], os.Args[4])
+	case "pipe":
+		pipe(os.Args[2])
 	case "asleep":
 		asleep(os.Args[2])
 	default:
@@ -200,6 +204,30 @@ func leave(how, stream, datagrams string) {
 		c.Close()
 	case "exit":
 		os.Exit(3)
+	}
+}
+
+// pipe closes connections to a server that sends without an end, each a little later.
+func pipe(stream string) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGPIPE)
+	for n := range 50 {
+		c, err := net.Dial("tcp", stream)
+		if err == nil {
+			c.(*net.TCPConn).CloseWrite()
+			_, err = io.CopyN(io.Discard, c, int64(n)*1000)
+			c.Close()
+		}
+		if err != nil {
+			say("pipe", err)
+			return
+		}
+	}
+	select {
+	case s := <-signals:
+		say("signal", s)
+	default:
+		say("no signal")
 	}
 }
 
