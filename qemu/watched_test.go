@@ -60,7 +60,7 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { symbols.Close() })
-	count, text, fill, loaded := address(t, path, "main.count"), address(t, path, "main.text"), address(t, path, "main.fill"), address(t, path, "main.loaded")
+	count, text, fill, loaded := address(t, path, "main.count"), address(t, path, "main.text"), address(t, path, "main.fill"), address(t, path, "main.loaded")+4<<10
 	const tail = " main.main runtime.main runtime.goexit"
 	for _, tt := range []struct {
 		what, options string

@@ -13,7 +13,7 @@ var (
 	count  int64
 	text   [16]byte
 	fill   [64]byte
-	loaded int32
+	loaded [3 << 10]int32 // 1<<10 is watched: no other variable is on its page
 )
 
 //go:noinline
@@ -38,7 +38,7 @@ func clear(b []byte) {
 }
 
 //go:noinline
-func load() int32 { return loaded + 1 }
+func load() int32 { return loaded[1<<10] + 1 }
 
 func main() {
 	what := ""
@@ -85,7 +85,7 @@ func main() {
 		clear(fill[:])
 	case "read":
 		fmt.Println("loaded", load())
-		loaded = 7
+		loaded[1<<10] = 7
 	}
 	fmt.Println("end")
 }
