@@ -2,6 +2,7 @@ package qemu
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net"
 	"sync"
@@ -14,6 +15,8 @@ import (
 	"github.com/zeroframe/zeroframe/qemu/await"
 )
 
+var slowClients = flag.Int("slow.clients", 2000, "how many clients TestInetSlow/many has")
+
 // TestInetSlow: a server goes on while many clients keep connections open and never end their
 // requests, and the next as many use no more memory than they did.
 func TestInetSlow(t *testing.T) {
@@ -23,7 +26,7 @@ func TestInetSlow(t *testing.T) {
 		clients, memory int // memory in MiB
 	}{
 		{"some", 300, 96},
-		{"many", 10000, 1024},
+		{"many", *slowClients, 1024},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -42,7 +45,7 @@ func TestInetSlow(t *testing.T) {
 // to be less than heap.
 func (p *neighbor) slow(clients int, before use, heap int) (after use) {
 	p.t.Helper()
-	all := p.slowClients(clients)
+	all := p.beginSlow(clients)
 	for i, c := range all { // a little more of a header's line
 		if _, err := c.Write([]byte("x")); err != nil {
 			p.t.Fatalf("client %d: %v", i, err)
@@ -67,8 +70,8 @@ func (p *neighbor) slow(clients int, before use, heap int) (after use) {
 	return after
 }
 
-// slowClients has clients begin requests that they do not end.
-func (p *neighbor) slowClients(n int) []net.Conn {
+// beginSlow has clients begin requests that they do not end.
+func (p *neighbor) beginSlow(n int) []net.Conn {
 	p.t.Helper()
 	all := make([]net.Conn, n)
 	var wg sync.WaitGroup
