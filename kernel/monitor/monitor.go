@@ -364,7 +364,8 @@ func spaces(n int) {
 	}
 }
 
-// seconds writes a time in ns as seconds, right-aligned up to the decimal point in width characters.
+// seconds writes a time in ns as seconds, right-aligned up to the decimal point in width
+// characters.
 func seconds(ns uint64, width int) {
 	console.DecPad(ns/1e9, width)
 	console.Byte('.')

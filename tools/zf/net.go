@@ -40,8 +40,8 @@ func (m *machine) hasAddress() bool {
 	return console || ip
 }
 
-// hasSockets reports whether the machine has a network for the program's sockets: it says so, as one
-// around which there is no QEMU does, or it has a card.
+// hasSockets reports whether the machine has a network for the program's sockets: it has a card, or
+// its command line says so, as for a machine without QEMU.
 func (m *machine) hasSockets() bool {
 	word, _ := lastOption(m.append, "net")
 	return word == "on" || word == "" && m.qemu.Net != ""

@@ -261,8 +261,9 @@ func (f *symbolizeFlags) options(ctx context.Context, c *call, images *loader) t
 	}
 }
 
-// pieces returns in how large pieces an input of that size, 0 if it is not known, is read: a log that is there in
-// larger ones than what is live, since what is looked up at once costs less (tools/format/trace).
+// pieces returns in how large pieces an input of that size, 0 if it is not known, is read: a log that
+// is there in larger ones than what is live, since what is looked up at once costs less
+// (tools/format/trace).
 func pieces(size int64) int {
 	if size > 0 {
 		return int(min(size, 2<<20)) // what trace looks up at once

@@ -73,7 +73,8 @@ func give(c *net.UDPConn, id stack.TransportEndpointID, p *stack.PacketBuffer) b
 		return true // it is lost, as any may be
 	}
 	to := netip.AddrPortFrom(netip.AddrFrom16(addr(id.LocalAddress).As16()), id.LocalPort)
-	_, _, err := c.WriteMsgUDPAddrPort(data, source(netip.AddrPortFrom(addr(id.RemoteAddress), id.RemotePort)), to)
+	from := netip.AddrPortFrom(addr(id.RemoteAddress), id.RemotePort)
+	_, _, err := c.WriteMsgUDPAddrPort(data, source(from), to)
 	return !errors.Is(err, syscall.ECONNREFUSED)
 }
 

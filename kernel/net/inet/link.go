@@ -49,8 +49,9 @@ func openCard() (*card, error) {
 	}
 	a := nic.Address()
 	c := &card{file: f, raw: raw, in: channel.New(0, longest, tcpip.LinkAddress(a[:]))}
-	c.in.SupportedGSOKind = stack.HostGSOSupported                                     // split does it
-	raw.Control(func(fd uintptr) { c.link = ethernet.New(direct{c.in, fd, &c.mute}) }) // it is never closed
+	c.in.SupportedGSOKind = stack.HostGSOSupported // split does it
+	// The descriptor is never closed.
+	raw.Control(func(fd uintptr) { c.link = ethernet.New(direct{c.in, fd, &c.mute}) })
 	c.dhcp = newDHCPConn(c)
 	return c, nil
 }

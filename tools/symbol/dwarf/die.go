@@ -66,7 +66,8 @@ const (
 )
 
 // referring are the attributes that CheckTypes follows or counts.
-const referring = 1<<atName | 1<<atOrigin | 1<<atSpecification | 1<<atType | 1<<atGoKey | 1<<atGoElem
+const referring = 1<<atName | 1<<atOrigin | 1<<atSpecification | 1<<atType | 1<<atGoKey |
+	1<<atGoElem
 
 // slots are these by the numbers of DWARF.
 var slots = [0x90]uint8{

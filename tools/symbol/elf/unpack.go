@@ -49,8 +49,8 @@ func kindOf(name string) string {
 		return tarKind
 	}
 	for _, ext := range []string{".xz", ".zst", ".gz", ".tgz", ".txz"} {
-		if base, ok := strings.CutSuffix(name, ext); ok && (filepath.Ext(base) == ".tar" || ext == ".tgz" ||
-			ext == ".txz") {
+		base, ok := strings.CutSuffix(name, ext)
+		if ok && (filepath.Ext(base) == ".tar" || ext == ".tgz" || ext == ".txz") {
 			return tarKind
 		}
 	}

@@ -416,7 +416,8 @@ func (m *Map) InText(addr uint64) bool {
 	}
 	// Padding between two functions.
 	s, ok := m.Nearest(addr)
-	return ok && s.IsFunc() && addr-s.Addr < MaxUnsized && !slices.Contains(endMarks, s.Name) && !isNoFunc(s.Name)
+	return ok && s.IsFunc() && addr-s.Addr < MaxUnsized &&
+		!slices.Contains(endMarks, s.Name) && !isNoFunc(s.Name)
 }
 
 // Logical returns the address of a segment's offset, the form in which Microsoft's

@@ -165,7 +165,8 @@ func (p *Program) depths(f *function, parts []*code.Node,
 			return int64(d), ok
 		}
 	}
-	w := &spWalk{fresh: fresh, ends: func(target uint64) bool { return p.notes.sets["ends"][p.name(target)] }}
+	ends := func(target uint64) bool { return p.notes.sets["ends"][p.name(target)] }
+	w := &spWalk{fresh: fresh, ends: ends}
 	var fns []*code.Func
 	for _, part := range parts {
 		fns = append(fns, &part.Func)
