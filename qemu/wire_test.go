@@ -52,6 +52,8 @@ func newNeighbor(t *testing.T, e *ether, loss float64, sent func([]byte), heard 
 		TransportProtocols: []netstack.TransportProtocolFactory{tcp.NewProtocol, udp.NewProtocol},
 	})}
 	t.Cleanup(p.stack.Destroy)
+	recovery := tcpip.TCPRecovery(0) // as package inet has it
+	p.stack.SetTransportProtocolOption(tcp.ProtocolNumber, &recovery)
 	for way := range p.lines {
 		p.lines[way] = lossy.NewLine(loss, uint64(way))
 	}

@@ -32,13 +32,14 @@ const (
 
 // setTCP has the stack do what Linux's does.
 func (n *network) setTCP() error {
-	sack := tcpip.TCPSACKEnabled(true)
-	if err := n.SetTransportProtocolOption(tcp.ProtocolNumber, &sack); err != nil {
-		return fmt.Errorf("TCP: %v", err)
-	}
-	moderate := tcpip.TCPModerateReceiveBufferOption(true)
-	if err := n.SetTransportProtocolOption(tcp.ProtocolNumber, &moderate); err != nil {
-		return fmt.Errorf("TCP: %v", err)
+	sack, moderate := tcpip.TCPSACKEnabled(true), tcpip.TCPModerateReceiveBufferOption(true)
+	// After a probe of RACK, which is the default, a sender may have no timer, and wait for ever for
+	// what is lost (google/gvisor#6113). RFC 6675, which is the other choice, has none.
+	recovery := tcpip.TCPRecovery(0)
+	for _, o := range []tcpip.SettableTransportProtocolOption{&sack, &moderate, &recovery} {
+		if err := n.SetTransportProtocolOption(tcp.ProtocolNumber, o); err != nil {
+			return fmt.Errorf("TCP: %v", err)
+		}
 	}
 	return nil
 }
