@@ -35,7 +35,8 @@ type neighbor struct {
 	ether  *ether
 	vm     *VM
 	out    *log
-	client http.Client
+	client http.Client // with a connection for each request
+	asker  http.Client // with one for all of memory's
 	stack  *netstack.Stack
 	lines  [2]*lossy.Line // from the machine, and to it
 }
@@ -89,10 +90,11 @@ func newNeighbor(t *testing.T, e *ether, loss float64, sent func([]byte), heard 
 			})
 		}
 	}()
-	p.client = http.Client{Timeout: limit, Transport: &http.Transport{DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return gonet.DialContextTCP(ctx, p.stack, p.at(80), ipv4.ProtocolNumber)
-		}}}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return gonet.DialContextTCP(ctx, p.stack, p.at(80), ipv4.ProtocolNumber)
+	}
+	p.client = http.Client{Timeout: limit, Transport: &http.Transport{DisableKeepAlives: true, DialContext: dial}}
+	p.asker = http.Client{Timeout: limit, Transport: &http.Transport{DialContext: dial}}
 	return p
 }
 
@@ -112,10 +114,12 @@ func (p *neighbor) at(port uint16) tcpip.FullAddress {
 }
 
 // get asks the machine's server, again if the connection fails.
-func (p *neighbor) get(path string) (body string) {
+func (p *neighbor) get(path string) string { return p.ask(&p.client, path) }
+
+func (p *neighbor) ask(client *http.Client, path string) (body string) {
 	p.t.Helper()
 	await.Poll(p.t, "an answer", func() bool {
-		r, err := p.client.Get("http://machine" + path)
+		r, err := client.Get("http://machine" + path)
 		if err != nil {
 			return false
 		}
@@ -130,9 +134,11 @@ func (p *neighbor) get(path string) (body string) {
 // use is what the machine uses.
 type use struct{ Heap, Goroutines, Memory int }
 
+// memory asks what the machine uses. A connection that the server closes uses some for a minute, so
+// the questions have one for all.
 func (p *neighbor) memory() (u use) {
 	p.t.Helper()
-	if s := p.get("/memory"); json.Unmarshal([]byte(s), &u) != nil {
+	if s := p.ask(&p.asker, "/memory"); json.Unmarshal([]byte(s), &u) != nil {
 		p.t.Fatalf("the machine says %q", s)
 	}
 	return u
