@@ -46,12 +46,21 @@ func areDigits(s string) bool {
 	return strings.IndexFunc(s, func(c rune) bool { return c < '!' || c > 'u' }) < 0
 }
 
-// Ascii85 reads the digits of bytes as the target writes them.
+// Ascii85 reads the digits of bytes as the target writes them. It refuses a group of more than 32
+// bits, which ascii85 would cut.
 func Ascii85(s string) (b []byte, ok bool) {
 	b = make([]byte, len(s)+4) // Decode wants room for a whole group
 	n, used, err := ascii85.Decode(b, []byte(s), true)
+	for i := 0; i < len(s); i += 5 {
+		if s[i] >= largest[0] && s[i:min(i+5, len(s))]+"uuuu" > largest+"uuuu" {
+			return nil, false
+		}
+	}
 	return b[:n], err == nil && used == len(s) && len(s)%5 != 1 && areDigits(s)
 }
+
+// largest is the largest group, of 32 set bits.
+const largest = "s8W-!"
 
 // piece reads a line of the compact form behind its tag.
 func piece(s string) (n uint64, b []byte, ok bool) {
