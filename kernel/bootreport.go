@@ -105,7 +105,8 @@ func printMemory() {
 		mem.Total()>>10, mem.Highest(), uint64(image.End-(image.TextLo-image.HeaderRoom))>>10,
 		mem.TableBytes()>>10)
 	if info.Truncated {
-		console.Printf("        the loader's information was longer than the kernel keeps (%d regions, %d bytes)\n",
+		console.Printf(
+			"        the loader's information was longer than the kernel keeps (%d regions, %d bytes)\n",
 			boot.MaxRegions, boot.MaxCmdline)
 	}
 }
@@ -184,11 +185,13 @@ func printUnknown() {
 			" will be cut short; build the image with zf build")
 		return
 	}
-	console.Printf("\nruntime not all known: %d of %d things about this Go runtime were not found, as ",
+	console.Printf(
+		"\nruntime not all known: %d of %d things about this Go runtime were not found, as ",
 		uint64(n), uint64(goinfo.NumItems()))
 	console.String(first)
-	console.String(", so traces may be cut short; build with a version of Go that this kernel was tested with," +
-		" " + testedGo + ", or use a newer Zeroframe")
+	console.String(
+		", so traces may be cut short; build with a version of Go that this kernel was tested with," +
+			" " + testedGo + ", or use a newer Zeroframe")
 }
 
 // testedGo are the versions of Go that `make test-toolchains` uses.

@@ -89,7 +89,8 @@ func printNetconsole() {
 	case netconsole.Neighbor() || linux.HasStack():
 		console.String(", broadcast until it is found")
 	default:
-		console.String(", broadcast\n        (give its hardware address behind the last /, or zf build -net)")
+		console.String(
+			", broadcast\n        (give its hardware address behind the last /, or zf build -net)")
 	}
 	console.String("\n        this boot is ")
 	for shift := 56; shift >= 0; shift -= 8 {

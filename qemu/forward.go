@@ -30,13 +30,15 @@ func Forward(s string) (option string, err error) {
 	}
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("%q: no address of the host; want ADDRESS:HOST:PORT, such as 0.0.0.0:8080:80", s)
+		return "", fmt.Errorf(
+			"%q: no address of the host; want ADDRESS:HOST:PORT, such as 0.0.0.0:8080:80", s)
 	case protocol != "tcp" && protocol != "udp":
 		return "", fmt.Errorf("%q: no protocol is called %q; want /tcp or /udp", s, protocol)
 	case !address.Is4():
 		return "", fmt.Errorf("%q: QEMU forwards ports of addresses of version 4 only", s)
 	case !isPort(host) || !isPort(guest):
-		return "", fmt.Errorf("%q: want PORT, HOST:PORT or ADDRESS:HOST:PORT, with ports from 1 to 65535", s)
+		return "", fmt.Errorf(
+			"%q: want PORT, HOST:PORT or ADDRESS:HOST:PORT, with ports from 1 to 65535", s)
 	}
 	return fmt.Sprintf("hostfwd=%s:%s:%s-:%s", protocol, address, host, guest), nil
 }

@@ -57,8 +57,8 @@ func ParseShare(s string) (Share, error) {
 	}
 	share := Share{Dir: dir, Path: path.Clean(at), Private: private, Writable: writable}
 	if !share.sayable() {
-		return Share{},
-			fmt.Errorf("%s: the guest's path may have no quotes or backslashes: give another one, as DIR:/path", at)
+		return Share{}, fmt.Errorf(
+			"%s: the guest's path may have no quotes or backslashes: give another one, as DIR:/path", at)
 	}
 	return share, nil
 }

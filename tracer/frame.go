@@ -150,7 +150,8 @@ const (
 func (l Level) String() string { return nameOf(levelNames[:], uint8(l)) }
 
 var levelNames = [...]string{
-	LevelOK: "ok", LevelWarning: "warning", LevelOverLimit: "over-limit", LevelOverflowed: "overflowed",
+	LevelOK: "ok", LevelWarning: "warning",
+	LevelOverLimit: "over-limit", LevelOverflowed: "overflowed",
 }
 
 // Level grades the stack's Used.

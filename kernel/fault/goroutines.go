@@ -119,7 +119,8 @@ func ListGoroutines(skip uint64, all bool) {
 	writeCrashLog() // of a crash, so that there is a log if a goroutine's trace faults
 	if !goinfo.Known() {
 		console.FreshLine()
-		console.String("the goroutines cannot be listed: the image was built without DWARF (-ldflags=-w)\n")
+		console.String(
+			"the goroutines cannot be listed: the image was built without DWARF (-ldflags=-w)\n")
 		return
 	}
 	found, left, _ := GroupGoroutines(skip, all, false)

@@ -72,7 +72,8 @@ func tellOverwritten() {
 	if overwritten == 0 {
 		return
 	}
-	console.Printf("the kernel's own memory had been overwritten, and was put back: words %d, the first at %x\n",
+	console.Printf(
+		"the kernel's own memory had been overwritten, and was put back: words %d, the first at %x\n",
 		uint64(overwritten), uint64(overwrittenAt))
 	overwritten = 0
 }

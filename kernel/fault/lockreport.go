@@ -22,7 +22,8 @@ func ReportLock() {
 			max(all.LongestWaiting, c.LongestWaiting)
 	}
 	console.FreshLine()
-	console.String("kernel lock                taken  waited   held/us   longest   wait/us   longest\n")
+	console.String(
+		"kernel lock                taken  waited   held/us   longest   wait/us   longest\n")
 	for g := range percpu.Gate(percpu.NumGates) {
 		if c := percpu.Counts(g); c.Taken != 0 {
 			reportGate(gateName(g), c)

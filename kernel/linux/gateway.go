@@ -42,8 +42,8 @@ func (s *socket) ofStack() bool {
 // HasStack reports whether the image contains that package. Any context.
 func HasStack() bool { return stackLinked }
 
-// Calls of ioctl for the stack's sockets, in Linux's range for those of a protocol (SIOCPROTOPRIVATE).
-// Context: goroutine.
+// Calls of ioctl for the stack's sockets, in Linux's range for those of a protocol
+// (SIOCPROTOPRIVATE). Context: goroutine.
 const (
 	// GatewayResult takes an errno: that of a program's connect, or, of a connection that is made, of
 	// what the program does next. 0 makes the connection.
@@ -108,8 +108,8 @@ var (
 	numOwn    int // of addresses
 )
 
-// maxOwn6 is how many addresses of version 6 there can be: any machine of the network may say that it
-// is a router and which ones begin here, and the server's of version 4 must still have room.
+// maxOwn6 is how many addresses of version 6 there can be: any machine of the network may say that
+// it is a router and which ones begin here, and the server's of version 4 must still have room.
 const maxOwn6 = len(addresses) - 2
 
 // isGateway reports whether s is one of the stack's sockets by which programs reach other machines.
@@ -161,8 +161,8 @@ func (a *ip) isOwn() bool {
 	return a.isLoopback()
 }
 
-// isRemote reports whether it is an address of another machine. The stack's sockets have them, whose
-// ports nobody here takes from anybody.
+// isRemote reports whether it is an address of another machine. The stack's sockets have them,
+// whose ports nobody here takes from anybody.
 func (a *ip) isRemote() bool { return !a.isAny() && !a.isOwn() && !a.isMulticast() }
 
 // sourceFor returns the machine's address from which it sends to another machine, nil if it has

@@ -11,9 +11,9 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// Sockets. They talk to sockets of the same program, by Internet loopback addresses, by names in the
-// file tree, by abstract names, and in pairs. What goes to other machines goes to sockets of the
-// program's network stack, if it has one (gateway.go). Whatever a socket sends is
+// Sockets. They talk to sockets of the same program, by Internet loopback addresses, by names in
+// the file tree, by abstract names, and in pairs. What goes to other machines goes to sockets of
+// the program's network stack, if it has one (gateway.go). Whatever a socket sends is
 // at once in the receiver's buffer, so no packet is ever under way, and everything but waiting for
 // room happens within a system call.
 //

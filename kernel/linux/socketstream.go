@@ -145,8 +145,8 @@ func (s *socket) join(l *socket) int64 {
 	return 0
 }
 
-// admit connects sockets that wait for room in a listener's backlog. It looks for them only if there
-// may be any: each accept comes here.
+// admit connects sockets that wait for room in a listener's backlog. It looks for them only if
+// there may be any: each accept comes here.
 func (l *socket) admit() {
 	for s := nextSocket(0); l.crowded && l.waiting <= l.backlog; s = nextSocket(s.number) {
 		if s == nil {

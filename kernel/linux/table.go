@@ -18,7 +18,7 @@ type callTrait uint8
 const (
 	ofSocket callTrait = 1 << iota // its descriptor is a socket; onSocket answers it
 	ofPath                         // it is in fileCalls, and accepts a descriptor of O_PATH, too
-	quiet                          // it is in calls, and no event, because it would push out all others
+	quiet                          // it is in calls, and no event: it would push out all others
 	starts                         // it would start another program
 )
 

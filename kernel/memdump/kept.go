@@ -166,7 +166,8 @@ func findLost(k *dump.Kept) {
 			}
 		}
 	}
-	console.Printf("core: the boot before has kept %d pages of its memory, of which %d are overwritten",
+	console.Printf(
+		"core: the boot before has kept %d pages of its memory, of which %d are overwritten",
 		uint64(all), uint64(gone))
 	between := ": "
 	for c, n := range lost {

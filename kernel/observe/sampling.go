@@ -57,7 +57,8 @@ func StartDepot() {
 	describeCode(&c)
 	if base := mem.Contiguous(uintptr(size)); base == 0 ||
 		!stackid.Setup(base, uintptr(size), &c, walkID) {
-		console.String("there is no stack depot: not enough RAM; make depot= smaller, or give the machine more\n")
+		console.String(
+			"there is no stack depot: not enough RAM; make depot= smaller, or give the machine more\n")
 	}
 }
 

@@ -35,7 +35,8 @@ func main() {
 	out := flag.String("o", "", "write the figures to `FILE` too")
 	machines := flag.Int("machines", 4000, "machines in the corpus")
 	one := flag.Int("one", 0,
-		"send one round at `RATE` datagrams a second, print what became of it, and end; with\n"+profileEnv+"=FILE in the environment, profile the receiver")
+		"send one round at `RATE` datagrams a second, print what became of it, and end; with\n"+
+			profileEnv+"=FILE in the environment, profile the receiver")
 	flag.Parse()
 	if err := measure(*machines, *one, *out, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

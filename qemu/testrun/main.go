@@ -31,7 +31,8 @@ var raced = [][]string{
 	{"-run=AtOnce|Idle|Follow|Late|Live", "./tools/format/trace"},
 	{"./tools/symbol/argument", "./qemu/await", "./tools/symbol/buildid", "./tools/machine/doctor",
 		"./tools/symbol/dwarf", "./tools/format/eventstream",
-		"./tools/format/foreign", "./tools/machine/gotest", "./tools/postmortem/heap", "./tools/format/input", "./tools/postmortem/locks",
+		"./tools/format/foreign", "./tools/machine/gotest", "./tools/postmortem/heap",
+		"./tools/format/input", "./tools/postmortem/locks",
 		"./qemu/lossy", "./tools/symbol/mapfile", "./tools/receive",
 		"./tools/format/source", "./tools/format/terminal", "./tools/postmortem/why"},
 }

@@ -30,8 +30,9 @@ type bootReport struct {
 // padded to eight columns. What the runtime is said to be, and what is odd about options, is for
 // everyone.
 var reportLine = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(zeroframe|loader|screen|memory|cpus?|clock|random|branch|parts|network|netlog|` +
-		`shares|port|probes|stack|boot|pf|exc|irq|df|nmi|mc|debug|panic|nested|kernel|       ) `)
+	return regexp.MustCompile(
+		`^(zeroframe|loader|screen|memory|cpus?|clock|random|branch|parts|network|netlog|` +
+			`shares|port|probes|stack|boot|pf|exc|irq|df|nmi|mc|debug|panic|nested|kernel|       ) `)
 })
 
 // reportBegin begins the report.

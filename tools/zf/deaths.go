@@ -186,7 +186,8 @@ func runLast(c *call) error {
 	if err := c.parse([]option{
 		{&page, "report", "make an HTML page of it"},
 		{&elf, "e", "the `ELF` file that was running, for -report (default: that of the\nlatest death)"},
-		{&out, "o", "the page's `FILE`, - for standard output (default: beside here, named\nas zf report does)"},
+		{&out, "o",
+			"the page's `FILE`, - for standard output (default: beside here, named\nas zf report does)"},
 	}); err != nil {
 		return err
 	}
@@ -204,7 +205,8 @@ func runLast(c *call) error {
 	}
 	logs := deathsIn(folder)
 	if len(logs) == 0 {
-		return fmt.Errorf("there is no death in %s; zf run keeps those of its machines", shortHome(folder))
+		return fmt.Errorf("there is no death in %s; zf run keeps those of its machines",
+			shortHome(folder))
 	}
 	if page {
 		if elf == "" {

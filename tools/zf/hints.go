@@ -203,6 +203,7 @@ func (m *machine) sayQEMU(err error) {
 // kernel's options, is written as an environment variable, or has no value. Another one that is
 // like none of them may be the program's; of those that look like its own the kernel tells.
 func unknownOptions(line string) (notes []string) {
+	note := func(format string, a ...any) { notes = append(notes, fmt.Sprintf(format, a...)) }
 	names := kernelOptions()
 	words, _ := kernelWords(line)
 	for _, w := range words {
@@ -214,15 +215,15 @@ func unknownOptions(line string) (notes []string) {
 		switch {
 		case known && value:
 		case strings.HasPrefix(w, `"`):
-			notes = append(notes, w+` means nothing to the kernel: a quote stands behind the =, as in env.NAME="a b"`)
+			note(`%s means nothing to the kernel: a quote stands behind the =, as in env.NAME="a b"`, w)
 		case known:
-			notes = append(notes, fmt.Sprintf("the kernel's option %s wants a value; `zf help kernel` lists them", w))
+			note("the kernel's option %s wants a value; `zf help kernel` lists them", w)
 		case m != "":
-			notes = append(notes, fmt.Sprintf("the kernel has no option %s%s; `zf help kernel` lists them", name, m))
+			note("the kernel has no option %s%s; `zf help kernel` lists them", name, m)
 		case !value:
-			notes = append(notes, fmt.Sprintf("%s means nothing to the kernel; the program's arguments stand behind --", w))
+			note("%s means nothing to the kernel; the program's arguments stand behind --", w)
 		case name == strings.ToUpper(name) && strings.ToLower(name) != name:
-			notes = append(notes, fmt.Sprintf("the kernel has no option %s; `env.%[1]s=` sets that variable", name))
+			note("the kernel has no option %s; `env.%[1]s=` sets that variable", name)
 		}
 	}
 	return notes

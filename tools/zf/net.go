@@ -53,7 +53,8 @@ func (m *machine) sayUnlinked(sym *symbol.File) {
 	const start = image.KernelPackage + image.InetPackage + ".start"
 	_, _, linked := sym.Symbol(start)
 	if len(m.forwards) > 0 && !linked && len(sym.Named("runtime.main")) > 0 {
-		m.say("note: nothing answers at the ports of -p: the program does not use package net, or its image " +
-			"was built without `zf build -net`")
+		m.say(
+			"note: nothing answers at the ports of -p: the program does not use package net, or its image " +
+				"was built without `zf build -net`")
 	}
 }

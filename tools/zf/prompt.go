@@ -89,10 +89,11 @@ func newPrompt(c *call, show *values, d dead, sources *source.Finder) *prompt {
 // ownFrame returns the frame of a goroutine that is the program's, by the rule for deaths.
 func ownFrame(g *inspect.Goroutine) inspect.Place {
 	var owners lookup.Owners
-	return inspect.Place{Goroutine: g.ID, Frame: owners.Blame(len(g.Frames), func(i int) []lookup.Call {
+	blame := owners.Blame(len(g.Frames), func(i int) []lookup.Call {
 		f := &g.Frames[i]
 		return []lookup.Call{{Function: f.Function, File: f.File, Line: f.Line}}
-	}, false).First.Frame}
+	}, false)
+	return inspect.Place{Goroutine: g.ID, Frame: blame.First.Frame}
 }
 
 // ask answers one line.

@@ -131,8 +131,8 @@ func (p point) of(r *record.Recording, l *record.Log) (at uint64, end bool, err 
 		return l.Instructions, true, nil
 	}
 	if !l.Known && (p.isTime || p.fromEnd) {
-		return 0, false,
-			errors.New("this QEMU's log is of a format that zf cannot read: give -until a number of instructions")
+		return 0, false, errors.New(
+			"this QEMU's log is of a format that zf cannot read: give -until a number of instructions")
 	}
 	at = p.instructions
 	last, lastTime := l.Instructions, l.Time

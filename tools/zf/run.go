@@ -239,7 +239,8 @@ func (f *runFlags) wrong() error {
 	case f.qemu.UEFI && !f.isISO():
 		return errors.New("-uefi boots ISO images; make one with zf iso")
 	case open:
-		return fmt.Errorf("-append: a double quote is not closed in %s; one of two words is env.NAME=\"a b\"", f.append)
+		return fmt.Errorf(
+			"-append: a double quote is not closed in %s; one of two words is env.NAME=\"a b\"", f.append)
 	case f.core != "" && (samePath(f.core, f.target) || f.core == f.json):
 		return fmt.Errorf("-core %s would overwrite %[1]s", f.core)
 	case f.logFile != "" && (f.logFile == f.json || f.logFile == f.core || f.logFile == f.record):

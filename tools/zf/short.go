@@ -185,7 +185,8 @@ func (s *short) trace(t *wire.Trace) {
 	}
 	s.died.take(t)
 	if t.Previous > 0 {
-		s.print(append(s.Wrap(fmt.Sprintf("%s: a boot before has died: %s", s.who, printable(t.Reason)), ""),
+		s.print(append(
+			s.Wrap(fmt.Sprintf("%s: a boot before has died: %s", s.who, printable(t.Reason)), ""),
 			s.placed(t)...))
 		return
 	}
@@ -384,7 +385,9 @@ func ownStack(t *wire.Trace) uint64 {
 }
 
 // atAddress is where a finding says that a thing is, which only the log needs.
-var atAddress = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(` at 0x[0-9a-f]+`) })
+var atAddress = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(` at 0x[0-9a-f]+`)
+})
 
 // told is who waits for whom. What one finding has said of other goroutines, the next one does not
 // say again.

@@ -261,8 +261,8 @@ func (f *symbolizeFlags) options(ctx context.Context, c *call, images *loader) t
 	}
 }
 
-// pieces returns in how large pieces an input of that size, 0 if it is not known, is read: a log that
-// is there in larger ones than what is live, since what is looked up at once costs less
+// pieces returns in how large pieces an input of that size, 0 if it is not known, is read: a log
+// that is there in larger ones than what is live, since what is looked up at once costs less
 // (tools/format/trace).
 func pieces(size int64) int {
 	if size > 0 {
@@ -327,7 +327,8 @@ func (f *symbolizeFlags) parse(c *call) error {
 		{&f.format, "format",
 			"what is printed: `FORMAT` is text, or of the traces alone json\n(one object a line), k (the columns of a debugger's k) or markdown\n(for an issue)"},
 		{&f.json, "json", "the same as -format=json"},
-		{&f.short, "short", "show each death in a few lines, as zf run does; traces of other\nsystems are left as they are"},
+		{&f.short, "short",
+			"show each death in a few lines, as zf run does; traces of other\nsystems are left as they are"},
 		{&f.force, "force", "resolve traces of another or an unknown build too"},
 		{&f.bias, "bias",
 			"how far above its ELF addresses the system of other traces runs:\n`ADDR`, or FUNC+OFFSET=ADDR, where something was; of the first -e\n(default: as the trace tells)"},

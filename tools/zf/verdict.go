@@ -42,7 +42,8 @@ func verdict(ctx context.Context, res qemu.Result, err error, stats trace.Stats,
 	case err == nil && res.Outcome == qemu.Exited && res.Program == 0:
 		return exitOK, ""
 	case err == nil && res.Outcome == qemu.Exited:
-		return min(exitProgram+res.Program, exitMost), fmt.Sprintf("the program exited with status %d", res.Program)
+		return min(exitProgram+res.Program, exitMost),
+			fmt.Sprintf("the program exited with status %d", res.Program)
 	case why == afterTrace:
 		return exitTrace, "the machine halted after the trace"
 	case why == untold:

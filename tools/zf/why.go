@@ -217,7 +217,8 @@ func (f *whyFlags) parse(c *call) error {
 				return errors.New("want a number from 1 on; -waits without it lists the goroutines that wait")
 			}
 			return nil
-		}, "goroutine", "with -waits: the goroutine `N` alone; with -var: of a function that it is\nin, in the end"},
+		}, "goroutine",
+			"with -waits: the goroutine `N` alone; with -var: of a function that it is\nin, in the end"},
 		{func(s string) (err error) {
 			if f.frame, err = strconv.Atoi(s); err != nil || f.frame < 0 {
 				return errors.New("want a number from 0 on, the innermost")

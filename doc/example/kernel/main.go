@@ -173,7 +173,8 @@ func trap(f *trapFrame) {
 func trace(f *trapFrame, reason string) {
 	walker.Walk(f.pc, f.sp, f.fp)
 
-	writer.Begin(1, tracer.KindFault, tracer.ContextKernel, 0, 0, buildID(), walker.TextLo, walker.TextHi)
+	writer.Begin(1, tracer.KindFault, tracer.ContextKernel, 0, 0, buildID(),
+		walker.TextLo, walker.TextHi)
 	writer.Reason(unsafe.Slice(unsafe.StringData(reason), len(reason)))
 	writer.Cause(uint32(f.vector), uint32(f.code), f.pc, f.cr2, f.vector == 14)
 	n := 0 // the frame's number, counting folded and left-out frames

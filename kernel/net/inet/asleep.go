@@ -11,9 +11,9 @@ import (
 
 // The runtime says that all goroutines are asleep when no thread of its own has anything to do. One
 // always waits for events of descriptors while any goroutine does, as those of this package do. So
-// at times, when no other goroutine waits for a descriptor, they are left out of the runtime's count
-// for a moment: a program that nothing can wake ends then, as it does without a network. Whether
-// something can, such as a timer, the runtime decides itself.
+// at times, when no other goroutine waits for a descriptor, they are left out of the runtime's
+// count for a moment: a program that nothing can wake ends then, as it does without a network.
+// Whether something can, such as a timer, the runtime decides itself.
 
 const (
 	firstLook    = time.Second

@@ -13,8 +13,8 @@ import (
 	kernelclock "github.com/zeroframe/zeroframe/kernel/clock"
 )
 
-// clock is the stack's. Its timers are none of the runtime's, to which a program with a timer is not
-// asleep.
+// clock is the stack's. Its timers are none of the runtime's, to which a program with a timer is
+// not asleep.
 type clock struct {
 	tcpip.Clock
 	file   *alarm

@@ -168,7 +168,8 @@ func (c *dhcpConn) WriteTo(b []byte, _ net.Addr) (int, error) {
 	size := uint16(header.UDPMinimumSize + len(b))
 	ip := header.IPv4(frame[start:])
 	ip.Encode(&header.IPv4Fields{TotalLength: up + size, TTL: 64,
-		Protocol: uint8(header.UDPProtocolNumber), SrcAddr: header.IPv4Any, DstAddr: header.IPv4Broadcast})
+		Protocol: uint8(header.UDPProtocolNumber),
+		SrcAddr:  header.IPv4Any, DstAddr: header.IPv4Broadcast})
 	ip.SetChecksum(^ip.CalculateChecksum())
 	u := header.UDP(ip[up:])
 	u.Encode(&header.UDPFields{SrcPort: dhcpClient, DstPort: dhcpServer, Length: size})

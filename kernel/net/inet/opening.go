@@ -9,8 +9,9 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 )
 
-// mostOpening is how many connections may wait for the other machine's last word. One more takes the
-// place of the oldest: who begins many and goes on with none (a SYN flood) keeps nobody else out.
+// mostOpening is how many connections may wait for the other machine's last word. One more takes
+// the place of the oldest: who begins many and goes on with none (a SYN flood) keeps nobody else
+// out.
 const mostOpening = 256
 
 // opening is the connections of which the stack has not had that word.

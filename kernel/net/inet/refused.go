@@ -12,9 +12,9 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/linux"
 )
 
-// refusedDatagram reports whether a frame says that nobody takes a datagram at its port, and returns
-// the datagram's addresses. (The stack tells its own sockets of such errors, and datagrams have
-// none.)
+// refusedDatagram reports whether a frame says that nobody takes a datagram at its port, and
+// returns the datagram's addresses. (The stack tells its own sockets of such errors, and datagrams
+// have none.)
 func refusedDatagram(frame []byte) (from, to netip.AddrPort, ok bool) {
 	const start, message = header.EthernetMinimumSize, header.ICMPv4MinimumSize
 	if len(frame) < start {

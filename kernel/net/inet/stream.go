@@ -156,8 +156,8 @@ func (n *network) connect(c *net.TCPConn) {
 	n.close(s)
 }
 
-// notified returns a channel that is told of events of the stack's end, or of its end, until stop is
-// called.
+// notified returns a channel that is told of events of the stack's end, or of its end, until stop
+// is called.
 func (s *stream) notified(events waiter.EventMask) (ready <-chan struct{}, stop func()) {
 	entry, c := waiter.NewChannelEntry(events | waiter.EventErr | waiter.EventHUp)
 	s.queue.EventRegister(&entry)

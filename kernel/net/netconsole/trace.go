@@ -12,9 +12,9 @@ import (
 // the sending itself, nothing more is sent: the console has the traces, and the stages come to an
 // end.
 //
-// A card that does not take a frame in time may only have a busy host. The rest of that trace is not
-// sent. The next one is tried, but its frames are not waited for as long, unless it is urgent: so
-// many traces cannot hold up the end of a machine whose card is dead.
+// A card that does not take a frame in time may only have a busy host. The rest of that trace is
+// not sent. The next one is tried, but its frames are not waited for as long, unless it is urgent:
+// so many traces cannot hold up the end of a machine whose card is dead.
 
 // trace is what will be sent: the first n bytes of what kept returns. Panic path only.
 var trace struct {
@@ -134,8 +134,8 @@ func sendAs(build []byte, boot uint64, seq uint32) {
 	trace.sending = false
 }
 
-// sendPart sends a datagram of n bytes, and reports whether the card took it. If it did not, it gets
-// a second chance, because a crash may have left it in the middle of something.
+// sendPart sends a datagram of n bytes, and reports whether the card took it. If it did not, it
+// gets a second chance, because a crash may have left it in the middle of something.
 func sendPart(n int) bool {
 	state.late = !trace.frame.send(n) && (state.late || !restart() || !trace.frame.send(n))
 	return !state.late

@@ -137,8 +137,9 @@ func (l *layout) linkerNotes(file []byte) (start, end uint64, err error) {
 	}
 	second, ok := parseNote(page[p.Off+first.size:])
 	if !ok || second.owner != "GNU" || second.typ != noteGNUBuildID {
-		return 0, 0,
-			fmt.Errorf("%w: no GNU build ID directly behind Go's; link with Go 1.24 or newer and without -B none", ErrLayout)
+		return 0, 0, fmt.Errorf(
+			"%w: no GNU build ID directly behind Go's; link with Go 1.24 or newer and without -B none",
+			ErrLayout)
 	}
 	return p.Off, p.Off + first.size + second.size, nil
 }

@@ -40,7 +40,8 @@ func goLayout(f *elf.File, symbols []elf.Symbol) (map[string]uint64, error) {
 	}
 	if err := w.units(); err != nil {
 		return nil, fmt.Errorf(
-			"its DWARF cannot be read (%w); build with a version of Go that this zf was tested with, "+testedGo, err)
+			"its DWARF cannot be read (%w); build with a version of Go that this zf was tested with, "+
+				testedGo, err)
 	}
 	addrs := make(map[string]uint64)
 	for _, s := range symbols {

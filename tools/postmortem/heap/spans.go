@@ -28,7 +28,8 @@ const (
 
 // errTooLarge is returned for a heap beyond these limits. A program can have one on a small
 // machine: memory that it has never written takes none.
-var errTooLarge = fmt.Errorf("the heap has more than %d GiB or %d million objects, too much to be read",
+var errTooLarge = fmt.Errorf(
+	"the heap has more than %d GiB or %d million objects, too much to be read",
 	maxSpanBytes>>30, maxSlots/1_000_000)
 
 // Heap is the heap of a dead program. Host.

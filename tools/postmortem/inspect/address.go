@@ -120,5 +120,6 @@ func isPlace(expr string) error {
 		return nil
 	}
 	return fmt.Errorf(
-		"%s is no place in memory: want a variable, a field, an element or what a pointer points to", expr)
+		"%s is no place in memory: want a variable, a field, an element or what a pointer points to",
+		expr)
 }

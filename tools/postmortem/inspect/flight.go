@@ -146,7 +146,8 @@ func (r *flightReader) read(f *Flight) (out, open []byte, err error) {
 	case err != nil:
 		f.Without = "the runtime's own state of the trace is not in the debug information"
 	case string(out[:16]) != traceHeader:
-		f.Without = "the program's Go has another version of the format, which zf only knows whole: " + string(bytes.TrimRight(out[:16], "\x00"))
+		f.Without = "the program's Go has another version of the format, which zf only knows whole: " +
+			string(bytes.TrimRight(out[:16], "\x00"))
 	default:
 		var missing error
 		open, missing = r.openGeneration(spot{current.Addr, current.RealType}, active, lastGen)

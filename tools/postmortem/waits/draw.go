@@ -320,7 +320,8 @@ func (l line) draw(b *strings.Builder, left, right float64) {
 	half := (from + to) / 2
 	fmt.Fprintf(b, `<path d="M%.1f %.1f C%.1f %.1f %.1f %.1f %.1f %.1f" class="%sline"%s/>`+"\n",
 		from, y1, half, y1, half, y2, to, y2, class, dash)
-	fmt.Fprintf(b, `<path d="M%.1f %.1f v-4 l%.1f 4 l%.1f 4 Z" class="%shead"/>`+"\n", to, y2, point, -point, class)
+	fmt.Fprintf(b, `<path d="M%.1f %.1f v-4 l%.1f 4 l%.1f 4 Z" class="%shead"/>`+"\n",
+		to, y2, point, -point, class)
 }
 
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")

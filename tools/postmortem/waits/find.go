@@ -257,7 +257,8 @@ func (g *Graph) single(x *Goroutine, stuck []*Goroutine, next map[*Goroutine][]e
 	text := kind + x.label() + " " + x.Wait.words(nil)
 	all := g.edges(x)
 	if i := slices.IndexFunc(all, func(e edge) bool { return !any && e.to.timed() }); i >= 0 {
-		text += fmt.Sprintf(", %s %s, which %s", all[i].words, all[i].to.label(), all[i].to.Wait.words(nil))
+		text += fmt.Sprintf(", %s %s, which %s",
+			all[i].words, all[i].to.label(), all[i].to.Wait.words(nil))
 	} else if end := g.whoElse(x); end != "" && !g.outside(x) && !x.timed() {
 		text += "; " + end
 	}

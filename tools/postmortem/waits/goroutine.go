@@ -144,8 +144,9 @@ func (p *program) describe(g *Goroutine) {
 			g.Function = fn.Name
 		}
 	}
-	if fn := p.t.BinInfo().PCToFunc(g.proc.StartPC); fn != nil && (fn.Name == "runtime.runFinalizers" ||
-		fn.Name == "runtime.runCleanups") && g.Function != fn.Name {
+	if fn := p.t.BinInfo().PCToFunc(g.proc.StartPC); fn != nil &&
+		(fn.Name == "runtime.runFinalizers" || fn.Name == "runtime.runCleanups") &&
+		g.Function != fn.Name {
 		g.System, g.clears = false, true
 	}
 	g.System = g.System || p.ofNetwork(g.Function)

@@ -198,6 +198,6 @@ func (c *Cause) literal() bool {
 			return false
 		}
 	}
-	return strings.HasPrefix(c.End, "the constant") || strings.HasPrefix(c.End, "it is in the image") ||
-		strings.HasSuffix(c.End, loadedSo)
+	return strings.HasPrefix(c.End, "the constant") ||
+		strings.HasPrefix(c.End, "it is in the image") || strings.HasSuffix(c.End, loadedSo)
 }

@@ -50,8 +50,8 @@ type FDE struct {
 // frameAddrSize is that of an address in bytes, unless a CIE says otherwise.
 const frameAddrSize = 8
 
-// Encodings of addresses in .eh_frame (Linux Standard Base 5.0, 10.5.1): the lower four bits say how
-// the number is written, the upper ones what it counts from.
+// Encodings of addresses in .eh_frame (Linux Standard Base 5.0, 10.5.1): the lower four bits say
+// how the number is written, the upper ones what it counts from.
 const (
 	peAbsPtr   = 0x00
 	peULEB     = 0x01

@@ -438,14 +438,14 @@ func isUnloaded(section string) bool { return hasPrefix(section, unloadedSection
 
 // How the names of these sections begin.
 var (
-	dataSections = strings.Fields(`.data .bss .sbss .sdata .ldata .lbss .rodata .lrodata .rdata .tdata .tbss .tls .got
-		.igot .dyn .interp .note .rela .rel. .relr .eh_frame .gcc_except .gnu .hash .init_array
-		.fini_array .preinit_array .ctors .dtors .jcr .comment .debug .zdebug .stab .symtab
-		.strtab .shstrtab .pdata .xdata .idata .edata .CRT .rsrc .reloc .drectve .ARM.ex
-		.ARM.attr .riscv.attr .heap .stack .gopclntab .go. .typelink .itablink .noptr .sframe
-		COMMON`)
-	unloadedSections = strings.Fields(`.debug .zdebug .comment .stab .symtab .strtab .shstrtab .gnu.lto .gnu.attributes
-		.gnu.warning .note.GNU-stack .ARM.attr .riscv.attr /DISCARD/ .drectve .gnu_debug`)
+	dataSections = strings.Fields(`.data .bss .sbss .sdata .ldata .lbss .rodata .lrodata .rdata
+		.tdata .tbss .tls .got .igot .dyn .interp .note .rela .rel. .relr .eh_frame .gcc_except .gnu
+		.hash .init_array .fini_array .preinit_array .ctors .dtors .jcr .comment .debug .zdebug .stab
+		.symtab .strtab .shstrtab .pdata .xdata .idata .edata .CRT .rsrc .reloc .drectve .ARM.ex
+		.ARM.attr .riscv.attr .heap .stack .gopclntab .go. .typelink .itablink .noptr .sframe COMMON`)
+	unloadedSections = strings.Fields(`.debug .zdebug .comment .stab .symtab .strtab .shstrtab
+		.gnu.lto .gnu.attributes .gnu.warning .note.GNU-stack .ARM.attr .riscv.attr /DISCARD/ .drectve
+		.gnu_debug`)
 )
 
 // hasPrefix reports whether s begins with one of the prefixes.
