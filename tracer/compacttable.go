@@ -40,6 +40,12 @@ func (w *Writer) packStack(s *Stack) {
 		w.uvarint(uint64(s.Used))
 		return
 	}
+	w.packRow(i, s)
+}
+
+// packRow sends row i of the table whole, as the difference from the row that was sent before.
+func (w *Writer) packRow(i int, s *Stack) {
+	c := &w.c
 	flags, name, number := byte(0), 0, uint64(0)
 	for name < len(StackNames) {
 		if n, ok := nameNumber(s.Name, StackNames[name]); ok {
@@ -49,7 +55,7 @@ func (w *Writer) packStack(s *Stack) {
 		name++
 	}
 	flags |= when(i == c.rowSent, RowNext) | when(s.Lo == c.rowHi+RowGap, RowBehind) |
-		when(now.size == c.rowSize, RowSize) | when(s.Used == 0, RowUnused) |
+		when(s.Size() == c.rowSize, RowSize) | when(s.Used == 0, RowUnused) |
 		when(s.Limit == c.rowLimit, RowLimit)
 	switch {
 	case flags&RowName == 0:
@@ -75,7 +81,7 @@ func (w *Writer) packStack(s *Stack) {
 		w.value(s.Lo)
 	}
 	if flags&RowSize == 0 {
-		w.value(now.size)
+		w.value(s.Size())
 	}
 	if flags&RowUnused == 0 {
 		w.uvarint(uint64(s.Used))
@@ -83,7 +89,7 @@ func (w *Writer) packStack(s *Stack) {
 	if flags&RowLimit == 0 {
 		w.value(s.Limit)
 	}
-	c.rowSent, c.rowHi, c.rowSize, c.rowLimit = i+1, s.Hi, now.size, s.Limit
+	c.rowSent, c.rowHi, c.rowSize, c.rowLimit = i+1, s.Hi, s.Size(), s.Limit
 }
 
 // when returns the flag if is is true, else 0.

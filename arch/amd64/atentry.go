@@ -75,24 +75,7 @@ func AtEntry(c *CPU, pc, sp, bp, ax, cx uintptr,
 	case pc-resume < end-resume:
 		return c.atResume(sp, load)
 	case pc-vectors < 256*vectorStub:
-		v, off := (pc-vectors)/vectorStub, (pc-vectors)%vectorStub
-		rip := sp
-		if v < 32 && errorCodes>>v&1 != 0 {
-			rip += 8 // pushed by the CPU
-			if off != 0 {
-				rip += 8
-			}
-		} else if off != 0 {
-			rip += 8
-			if off != 2 {
-				rip += 8
-			}
-		}
-		i.Trap = v
-		if rip != sp {
-			i.Error, _ = load(rip - 8)
-		}
-		return gate(i, rip, bp, load)
+		return atVector(pc-vectors, sp, bp, load)
 	case pc-entry <= trapPush:
 		return pushed(sp+16, bp, load)
 	case pc-entry < leave-entry:
@@ -107,7 +90,7 @@ func AtEntry(c *CPU, pc, sp, bp, ax, cx uintptr,
 		return record(sp, load)
 	case pc == leave+1, pc == ret+1:
 		return pushed(sp+24, bp, load)
-	case pc == leave+5, pc == ret+5:
+	case pc == leave+5, pc == ret+5, pc == nmi+nmiEntryLast:
 		return pushed(sp, bp, load)
 	case pc == ret+11:
 		i, s = pushed(sp, bp, load)
@@ -122,11 +105,7 @@ func AtEntry(c *CPU, pc, sp, bp, ax, cx uintptr,
 			return i, EntryBare
 		}
 		return i, NoEntry
-	case pc-nmi < nmiEntryLast:
-		return pushed(sp+16, bp, load)
-	case pc == nmi+nmiEntryLast:
-		return pushed(sp, bp, load)
-	case pc == fpu, pc == fpu+fpuEntryLast:
+	case pc-nmi < nmiEntryLast, pc == fpu, pc == fpu+fpuEntryLast:
 		return pushed(sp+16, bp, load)
 	case pc-fpu < fpuEntryLast:
 		return pushed(sp+24, bp, load)
@@ -141,6 +120,29 @@ func AtEntry(c *CPU, pc, sp, bp, ax, cx uintptr,
 		return record(sp+16, load)
 	}
 	return i, NoEntry
+}
+
+// atVector is AtEntry for the stubs of the vectors, at bytes into them.
+func atVector(at, sp, bp uintptr,
+	load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
+	v, off := at/vectorStub, at%vectorStub
+	rip := sp
+	if v < 32 && errorCodes>>v&1 != 0 {
+		rip += 8 // pushed by the CPU
+		if off != 0 {
+			rip += 8
+		}
+	} else if off != 0 {
+		rip += 8
+		if off != 2 {
+			rip += 8
+		}
+	}
+	i.Trap = v
+	if rip != sp {
+		i.Error, _ = load(rip - 8)
+	}
+	return gate(i, rip, bp, load)
 }
 
 // atSyscall is AtEntry for syscallEntry.

@@ -70,13 +70,8 @@ func (x *transfer) sendRights(to *socket) int64 {
 				n++
 			}
 		case m.kind == scmCredentials:
-			// There is one process, and it cannot pretend to be another.
-			who, ok := in32(m.at)
-			if m.n != 12 || !ok {
-				return -eINVAL
-			}
-			if who != pid {
-				return -eSRCH
+			if errno := m.credentials(); errno != 0 {
+				return errno
 			}
 		default:
 			return -eINVAL
@@ -91,6 +86,18 @@ func (x *transfer) sendRights(to *socket) int64 {
 	}
 	p.to, p.at, p.n = to.number, to.taken+uint64(to.in.n), int32(n)
 	x.parcel = parcel + 1
+	return 0
+}
+
+// credentials refuses another sender's: there is one process, and it cannot pretend to be another.
+func (m *control) credentials() int64 {
+	who, ok := in32(m.at)
+	switch {
+	case m.n != 12 || !ok:
+		return -eINVAL
+	case who != pid:
+		return -eSRCH
+	}
 	return 0
 }
 

@@ -37,10 +37,9 @@ func sysConnect(c *call, f *file, s *socket) int64 {
 	case s.stage != fresh:
 		return -eISCONN
 	}
-	var l *socket
 	if s.isLocal() {
-		var errno int64
-		if l, errno = s.findName(&a); errno != 0 {
+		l, errno := s.findName(&a)
+		if errno != 0 {
 			return errno
 		}
 		if l.stage != listening || l.shutRead {
@@ -55,11 +54,17 @@ func sysConnect(c *call, f *file, s *socket) int64 {
 		}
 		return s.join(l)
 	}
-	if errno := s.route(&a); errno != 0 {
+	return c.connectInet(f, s, &a)
+}
+
+// connectInet is connect for a fresh Internet socket.
+func (c *call) connectInet(f *file, s *socket, a *address) int64 {
+	if errno := s.route(a); errno != 0 {
 		return errno
 	}
-	if l = s.gateway(&a); l == nil {
-		l = s.findListener(&a)
+	l := s.gateway(a)
+	if l == nil {
+		l = s.findListener(a)
 	}
 	if l == nil {
 		return -eCONNREFUSED
@@ -70,17 +75,12 @@ func sysConnect(c *call, f *file, s *socket) int64 {
 		}
 	}
 	var from address
-	s.source(&from, &a)
+	s.source(&from, a)
 	s.local.ip = from.ip
 	s.remote.ip, s.remote.port = a.ip, a.port
 	if l.waiting > l.backlog {
 		s.listener, s.stage, l.crowded = l.number, connecting, true
-		if f.flags&oNonblock != 0 {
-			return -eINPROGRESS
-		}
-		return c.socketWaits(f, s, 1, 0)
-	}
-	if errno := s.join(l); errno != 0 || s.stage == connected {
+	} else if errno := s.join(l); errno != 0 || s.stage == connected {
 		return errno
 	}
 	if f.flags&oNonblock != 0 {

@@ -253,11 +253,16 @@ func (l *loader) load(name, data []byte) (wrong string) {
 		l.link(id, mode)
 	}
 
-	n := at(id)
-	n.mode = mode & (S_IFMT | modeBits)
+	l.describe(at(id), data, mtime)
+	return ""
+}
+
+// describe gives a node what the entry's header says, and its contents.
+func (l *loader) describe(n *node, data []byte, mtime int64) {
+	n.mode = l.header[cpioMode] & (S_IFMT | modeBits)
 	n.uid, n.gid = l.header[cpioUID], l.header[cpioGID]
 	n.atime, n.mtime, n.ctime = mtime, mtime, mtime
-	switch mode & S_IFMT {
+	switch n.mode & S_IFMT {
 	case S_IFCHR, S_IFBLK:
 		n.rdev = uint32(Dev(l.header[cpioRdevMajor], l.header[cpioRdevMinor]))
 	case S_IFREG, S_IFLNK:
@@ -265,7 +270,6 @@ func (l *loader) load(name, data []byte) (wrong string) {
 			n.orig, n.origLen, n.size = address(data), int64(len(data)), int64(len(data))
 		}
 	}
-	return ""
 }
 
 // parents walks to an entry's place and makes missing directories on the way.

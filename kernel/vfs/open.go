@@ -30,14 +30,12 @@ func Open(dir ID, path []byte, flags int, mode uint32, now int64) (ID, Errno) {
 		}
 		return Nameless(id, mode, flags&O_EXCL == 0, now)
 	}
-	look := 0
+	look := followSlash
 	if flags&O_CREAT != 0 {
 		if flags&O_DIRECTORY != 0 {
 			return 0, EINVAL
 		}
 		look = refuseSlash
-	} else {
-		look = followSlash
 	}
 	if flags&O_NOFOLLOW == 0 && flags&(O_CREAT|O_EXCL) != O_CREAT|O_EXCL {
 		look |= followLast
@@ -63,7 +61,11 @@ func Open(dir ID, path []byte, flags int, mode uint32, now int64) (ID, Errno) {
 		Notify(id, IN_OPEN)
 		return id, 0
 	}
+	return openThere(p, flags, look, now)
+}
 
+// openThere is Open for a path that leads to a node; look is what walk was told.
+func openThere(p place, flags, look int, now int64) (ID, Errno) {
 	n := at(p.id)
 	switch {
 	case flags&O_CREAT != 0 && flags&O_EXCL != 0:

@@ -262,14 +262,7 @@ func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, t
 		return fail(exitUsage, err)
 	}
 	serial := f.stdout
-	var file *os.File
-	switch f.serial {
-	case "-":
-	case "":
-		file, err = os.CreateTemp("", "zf-gdb-*.log")
-	default:
-		file, err = os.Create(f.serial)
-	}
+	file, err := f.openSerial()
 	if err != nil {
 		return fail(exitUsage, fmt.Errorf("-serial: %w", err))
 	}
@@ -288,20 +281,12 @@ func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, t
 	if err != nil {
 		return fail(exitMachine, err)
 	}
-	options := []string{kernelOption("arg0", strings.TrimSuffix(filepath.Base(target), ".elf")),
-		"tty=pipe"}
+	f.connect(con, sent, stub)
+	options := kernelOption("arg0", strings.TrimSuffix(filepath.Base(target), ".elf")) + " tty=pipe"
 	if f.qemu.Port {
-		options = append(options, "console=virtio")
+		options += " console=virtio"
 	}
-	options = append(options, f.append)
-	f.qemu.Append = kernelCommandLine(strings.TrimSpace(strings.Join(options, " ")), f.arguments)
-	f.qemu.GDB = stub + ",server=on,wait=off"
-	f.qemu.Paused = true
-	f.qemu.Stdin, f.qemu.Stdout = con, noticing{sent, con.listens}
-	if s, ok := sent.(liveScreen); ok && f.qemu.Port {
-		f.qemu.PortOutput = noticing{s.program, con.listens}
-		f.qemu.PortErrors = noticing{s.errors, con.listens}
-	}
+	f.qemu.Append = kernelCommandLine(strings.TrimSpace(options+" "+f.append), f.arguments)
 	vm, err = qemu.Start(ctx, f.qemu)
 	if errors.Is(err, qemu.ErrPort) {
 		end()
@@ -329,6 +314,28 @@ func (f *gdbFlags) takes(serial io.Writer, ours bool, sym *symbol.File) (io.Writ
 		Symbols: sym, Force: f.force, Log: f.stderr, Idle: trace.DefaultIdle,
 		Sanitize: ours && isTerminal(f.stdout),
 	})
+}
+
+// openSerial opens the file for what the machine sends; nil: it goes to standard output.
+func (f *gdbFlags) openSerial() (*os.File, error) {
+	switch f.serial {
+	case "-":
+		return nil, nil
+	case "":
+		return os.CreateTemp("", "zf-gdb-*.log")
+	}
+	return os.Create(f.serial)
+}
+
+// connect has the machine wait for gdb on stub, and send what it says to sent.
+func (f *gdbFlags) connect(con *console, sent io.Writer, stub string) {
+	f.qemu.GDB = stub + ",server=on,wait=off"
+	f.qemu.Paused = true
+	f.qemu.Stdin, f.qemu.Stdout = con, noticing{sent, con.listens}
+	if s, ok := sent.(liveScreen); ok && f.qemu.Port {
+		f.qemu.PortOutput = noticing{s.program, con.listens}
+		f.qemu.PortErrors = noticing{s.errors, con.listens}
+	}
 }
 
 // liveScreen is a screen as a writer.

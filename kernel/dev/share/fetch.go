@@ -208,6 +208,11 @@ func (s *share) next(length int) {
 		s.fail(ePROTO)
 		return
 	}
+	s.gotAnswer(&r)
+}
+
+// gotAnswer goes on after an answer that is no error.
+func (s *share) gotAnswer(r *reader) {
 	switch s.step {
 	case version:
 		if msize, v := r.u32(), r.str(); r.bad || msize < answerBytes || !ascii.Equal(v, dialect[:]) {
@@ -237,7 +242,7 @@ func (s *share) next(length int) {
 			s.send(getattr)
 		}
 	case getattr:
-		s.gotInfo(&r)
+		s.gotInfo(r)
 	case readlink:
 		if t := r.str(); r.bad || vfs.SetTarget(s.node, t) != 0 {
 			s.fail(eIO)
@@ -252,14 +257,14 @@ func (s *share) next(length int) {
 			s.send(read)
 		}
 	case read:
-		s.gotBytes(&r)
+		s.gotBytes(r)
 	case readdir:
-		s.gotEntries(&r)
+		s.gotEntries(r)
 	case clunk:
 		s.fids &^= 1 << s.fid
 		s.finish()
 	default:
-		s.nextChange(&r)
+		s.nextChange(r)
 	}
 }
 

@@ -46,19 +46,11 @@ const gap = 1_000_000
 
 // rows appends the rows of a timeline that begins at start.
 func (l *Timeline) rows(rows []row, start uint64) []row {
-	at := func(e *wire.Event) float64 { return float64(start+l.Died-min(e.Ago, l.Died)) / 1e3 }
 	died := float64(start+l.Died) / 1e3
 	for i := range l.CPUs {
 		c := &l.CPUs[i]
 		if start == 0 {
-			for tid, name := range map[uint64]string{0: "", lineRuns: "runs", lineDoes: "does"} {
-				r := row{Name: "thread_name", Phase: "M", PID: c.Number, TID: tid,
-					Args: map[string]any{"name": name}}
-				if tid == 0 {
-					r.Name, r.Args["name"] = "process_name", fmt.Sprintf("CPU %d", c.Number)
-				}
-				rows = append(rows, r)
-			}
+			rows = c.nameRows(rows)
 		}
 		open := map[[2]uint64]int{} // by thread and number of the call: its row
 		running, runs := -1, ""
@@ -76,7 +68,7 @@ func (l *Timeline) rows(rows []row, start uint64) []row {
 		}
 		for j := range c.Events {
 			e := &c.Events[j]
-			ts := at(e)
+			ts := float64(start+l.Died-min(e.Ago, l.Died)) / 1e3
 			if e.Kind == tracer.EventIdle {
 				run("idle", ts)
 				continue
@@ -94,26 +86,10 @@ func (l *Timeline) rows(rows []row, start uint64) []row {
 				delete(open, key)
 				continue
 			}
-			r := row{Name: e.What(), Phase: "i", Scope: "t", TS: ts, PID: c.Number, TID: lineDoes,
-				Args: map[string]any{}}
-			if e.Thread != 0 {
-				r.Args["thread"] = e.Thread
-			}
-			if pc, ok := e.PC(); ok {
-				r.Args["pc"] = fmt.Sprintf("%#x", pc)
-			}
-			if len(e.Calls) > 0 {
-				r.Args["function"] = e.Calls[0].Function
-				r.Args["place"] = fmt.Sprintf("%s:%d", e.Calls[0].File, e.Calls[0].Line)
-			}
 			if e.Kind == tracer.EventCall && e.B == tracer.Unanswered {
 				open[key] = len(rows)
 			}
-			if e.Kind == tracer.EventLock { // it is noted when the wait is over
-				waited := min(float64(e.B)/1e3, ts)
-				r.Phase, r.Scope, r.TS, r.Dur = "X", "", ts-waited, &waited
-			}
-			rows = append(rows, r)
+			rows = append(rows, c.eventRow(e, ts))
 		}
 		run("", died)
 		for _, k := range open { // it did not come back
@@ -125,4 +101,40 @@ func (l *Timeline) rows(rows []row, start uint64) []row {
 			PID: l.CPUs[0].Number, TID: lineDoes})
 	}
 	return rows
+}
+
+// nameRows appends the names of a CPU and of its lines.
+func (c *CPU) nameRows(rows []row) []row {
+	for tid, name := range map[uint64]string{
+		0: fmt.Sprintf("CPU %d", c.Number), lineRuns: "runs", lineDoes: "does",
+	} {
+		r := row{Name: "thread_name", Phase: "M", PID: c.Number, TID: tid,
+			Args: map[string]any{"name": name}}
+		if tid == 0 {
+			r.Name = "process_name"
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// eventRow returns the row of an event at ts.
+func (c *CPU) eventRow(e *wire.Event, ts float64) row {
+	r := row{Name: e.What(), Phase: "i", Scope: "t", TS: ts, PID: c.Number, TID: lineDoes,
+		Args: map[string]any{}}
+	if e.Thread != 0 {
+		r.Args["thread"] = e.Thread
+	}
+	if pc, ok := e.PC(); ok {
+		r.Args["pc"] = fmt.Sprintf("%#x", pc)
+	}
+	if len(e.Calls) > 0 {
+		r.Args["function"] = e.Calls[0].Function
+		r.Args["place"] = fmt.Sprintf("%s:%d", e.Calls[0].File, e.Calls[0].Line)
+	}
+	if e.Kind == tracer.EventLock { // it is noted when the wait is over
+		waited := min(float64(e.B)/1e3, ts)
+		r.Phase, r.Scope, r.TS, r.Dur = "X", "", ts-waited, &waited
+	}
+	return r
 }

@@ -144,8 +144,7 @@ func (w *Why) notSetAnew(s *Story) error {
 	if s.blame(); !ok || b.p == (place{}) {
 		return nil
 	}
-	if err := w.followWays(s, []fork{{path: b.path, at: b.at, p: b.p, what: b.what,
-		narrows: true}}); err != nil {
+	if err := w.followWays(s, []fork{b.fork}); err != nil {
 		return err
 	}
 	h, made := s.culprit(&s.Causes[len(s.Causes)-1])
@@ -165,11 +164,8 @@ var adding = map[x86asm.Op]bool{x86asm.ADD: true, x86asm.SUB: true, x86asm.INC: 
 
 // A parting is a branch that has led past a write.
 type parting struct {
-	path []entry
-	at   int    // the comparison
-	p    place  // what it compared that has changed; none if that cannot be told
-	same bool   // it was about the same word for certain
-	what string // in words
+	fork      // at is the comparison, p what it compared that has changed; none: it cannot be told
+	same bool // it was about the same word for certain
 }
 
 // pastWrite finds the branch on the way to a write, which is the last instruction of a path, that
@@ -215,6 +211,7 @@ func (w *Why) pastWrite(s *Story, path []entry, write *Hop,
 	if b.path, b.at, err = w.otherWay(then, latest[last]); err != nil || b.at < 0 {
 		return b, false, err
 	}
+	b.narrows = true
 	b.same = told[last] || w.about(b.path, b.at, objects)
 	if !b.same && b.path[b.at].gpr[rsp] != then[0].gpr[rsp] {
 		return b, false, nil

@@ -215,12 +215,17 @@ func (m *machine) word(addr uint64) (v uint64, ok bool) {
 	return binary.LittleEndian.Uint64(b[:]), true
 }
 
-// stop lets the machine run to its next stop, and returns where it stands then.
-func (m *machine) stop() (e entry, err error) {
-	var count uint64
+// toStop lets the machine run to its next stop, and returns how many instructions it has run then.
+func (m *machine) toStop() (count uint64, err error) {
 	if err = m.Proceed(); err == nil {
 		count, err = m.VM.Instructions()
 	}
+	return count, err
+}
+
+// stop lets the machine run to its next stop, and returns where it stands then.
+func (m *machine) stop() (e entry, err error) {
+	count, err := m.toStop()
 	if err == nil {
 		e, err = m.now()
 	}
@@ -302,11 +307,7 @@ func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64,
 	before, _ := m.word(lo)
 	before &= mask(p.size)
 	for last := uint64(0); ; {
-		err := m.Proceed()
-		var at uint64
-		if err == nil {
-			at, err = m.VM.Instructions()
-		}
+		at, err := m.toStop()
 		if over(err) && n == forEver {
 			return hits, end, nil
 		} else if err != nil {
