@@ -346,6 +346,10 @@ func TestSummary(t *testing.T) {
 			t.Errorf("summary(%q) = %q; want %q", tt.t.Reason, got, tt.want)
 		}
 	}
+	const want = "zf run: trace without a reason\nzf run: in main.nilWriteC at /src/kernel/faults.go:57 (1 frame, complete)\n"
+	if got := summary("zf run", &wire.Trace{Frames: frames(1, call), End: "zero"}, ""); got != want {
+		t.Errorf("summary without a folder = %q; want %q", got, want)
+	}
 }
 
 // TestRunQuitBuild: ^\ while it builds is an interrupt, not the end of the process.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/format/render"
+	"github.com/zeroframe/zeroframe/tools/format/source"
 	"github.com/zeroframe/zeroframe/tools/format/terminal"
 	"github.com/zeroframe/zeroframe/tools/format/trace"
 	"github.com/zeroframe/zeroframe/tools/format/wire"
@@ -218,8 +219,7 @@ func named(prefix string, t *wire.Trace, at lookup.Place, dir, state string) str
 	c := &t.Frames[at.Frame].Calls[at.Call]
 	function, place := printable(c.Function), fmt.Sprintf("%#x", t.Frames[at.Frame].Address)
 	if c.File != "" {
-		file := strings.TrimPrefix(c.File, dir+string(filepath.Separator))
-		place = fmt.Sprintf("%s:%d", printable(file), c.Line)
+		place = fmt.Sprintf("%s:%d", printable(source.Relative(dir, c.File)), c.Line)
 	}
 	line := fmt.Sprintf("%s%s at %s%s", prefix, function, place, state)
 	if slash := strings.LastIndexByte(function, '/'); slash >= 0 && len(line) > columns {
