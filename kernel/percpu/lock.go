@@ -253,7 +253,8 @@ func relax(n uint32) {
 	}
 }
 
-// Unlock releases the kernel lock. Kernel context.
+// Unlock releases the kernel lock. A postponed interrupt comes again at once: the timer that was to
+// bring it may have been set to something later meanwhile. Kernel context.
 //
 //go:noinline
 func (r *Record) Unlock() {
@@ -269,6 +270,7 @@ func (r *Record) Unlock() {
 		arch.InterruptCPU(At(n-1).ID, arch.InterruptWake)
 		r.Note(EventSend, arch.InterruptWake, uintptr(n-1), 0)
 	}
+	r.RaiseDeferred()
 }
 
 // Owner returns who has the kernel lock. Any context; the owner may have changed since.

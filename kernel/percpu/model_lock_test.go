@@ -4,8 +4,8 @@ import "testing"
 
 // The kernel lock (lock.go). Each CPU makes some system calls, at any time, and then stays in its
 // program, where interrupts come in that take the lock, too. Only Unlock's interrupt wakes a CPU
-// that halts: the model omits LongWait's timer. The interrupts that wake a CPU and those of a timer
-// are one kind.
+// that halts: the model omits LongWait's timer. Whatever a CPU does in the kernel, it sets the timer
+// that brings a postponed interrupt back to some time that does not come.
 
 // The words. There are as many slots as CPUs, and tickets count modulo a multiple of that.
 const (
@@ -51,6 +51,7 @@ const (
 	lockHalts        // lets interrupts in, and halts
 	lockWoken        // takes itself out of the slot
 	lockRaise        // RaiseDeferred
+	lockUnlockRaise  // Unlock: RaiseDeferred
 	lockUnlockedSlot // of a fault: Unlock that frees the lock behind its look at the slot
 )
 
@@ -59,6 +60,7 @@ type lockCPU struct {
 	waits            bool // somebody is in line
 	interrupt        bool // the gate is Interrupt
 	deferred         bool
+	timer            bool // it is to bring an interrupt back
 	putOff           uint8
 	calls            uint8 // system calls that it is yet to make
 }
@@ -77,6 +79,7 @@ type lockFaults struct {
 	noLookAgain bool // haltFor does not look at the lock again
 	noSwap      bool // TryLock stores held, having loaded it
 	noPassed    bool // TryLock does not look at passed
+	noRaise     bool // Unlock raises no postponed interrupt
 	plainFree   bool // Unlock frees the lock by a store that is not locked
 
 	// What may happen. calls is how many system calls each CPU makes. interrupts says that one
@@ -113,10 +116,17 @@ func (l lockState) cpu(i int, w lockFaults, emit func(lockState, string)) {
 		case !was.interrupt:
 			to(lockTicket, what+", stands in line")
 		case was.putOff < lockMostPutOff: // TryInterrupt
-			c.putOff, c.deferred, s.words[pend] = c.putOff+1, true, 1 // the timer is set
+			c.putOff, c.deferred, c.timer = c.putOff+1, true, true
 			to(lockUser, what+", puts the interrupt off")
 		default:
 			to(lockTicket, what+", stands in line for the interrupt")
+		}
+	}
+	unlocked := func(what string) {
+		if c.deferred && !w.noRaise {
+			to(lockUnlockRaise, what)
+		} else {
+			to(lockUser, what)
 		}
 	}
 	spin := func(what string) {
@@ -134,6 +144,10 @@ func (l lockState) cpu(i int, w lockFaults, emit func(lockState, string)) {
 		if s.words[pend] != 0 {
 			s.words[pend], c.interrupt = 0, w.interrupts
 			to(lockTryNow, "an interrupt comes in")
+		}
+		if c.timer {
+			c.timer, c.interrupt = false, true
+			to(lockTryNow, "the timer's interrupt comes in")
 		}
 		if c.calls != 0 {
 			c.calls, c.interrupt = c.calls-1, false
@@ -193,7 +207,10 @@ func (l lockState) cpu(i int, w lockFaults, emit func(lockState, string)) {
 			to(lockIn, "TryLock: stores passed")
 		}
 	case lockIn:
-		c.deferred, c.putOff = c.deferred && !c.interrupt, 0
+		c.timer = false // it is set to another time
+		if c.interrupt {
+			c.deferred, c.putOff = false, 0
+		}
 		switch {
 		case w.lookFirst:
 			to(lockUnlockNow, "Unlock")
@@ -204,7 +221,7 @@ func (l lockState) cpu(i int, w lockFaults, emit func(lockState, string)) {
 		case s.drained(i):
 			s.words[lockHeld] = 0
 			if w.noLook {
-				to(lockUser, "Unlock: frees the lock")
+				unlocked("Unlock: frees the lock")
 			} else {
 				to(lockUnlockNow, "Unlock: frees the lock")
 			}
@@ -222,7 +239,7 @@ func (l lockState) cpu(i int, w lockFaults, emit func(lockState, string)) {
 			to(lockUnlockedSlot, "Unlock: loads the slot, none")
 		default:
 			c.seen = 0
-			to(lockUser, "Unlock: loads the slot, none")
+			unlocked("Unlock: loads the slot, none")
 		}
 	case lockUnlockSwap:
 		slot := lockHalted + c.seen%numCPUs
@@ -236,20 +253,25 @@ func (l lockState) cpu(i int, w lockFaults, emit func(lockState, string)) {
 			to(lockUnlockedSlot, "Unlock: the slot is empty by now")
 		default:
 			c.seen = 0
-			to(lockUser, "Unlock: the slot is empty by now")
+			unlocked("Unlock: the slot is empty by now")
 		}
 	case lockUnlockSend:
 		if s.send(i, lockPend+c.seen-1, 1) {
 			if c.seen = 0; w.lookFirst {
 				to(lockUnlockedSlot, "Unlock: sends the interrupt")
 			} else {
-				to(lockUser, "Unlock: sends the interrupt")
+				unlocked("Unlock: sends the interrupt")
 			}
+		}
+	case lockUnlockRaise:
+		if s.send(i, pend, 1) {
+			c.deferred = false
+			to(lockUser, "Unlock: RaiseDeferred")
 		}
 	case lockUnlockedSlot:
 		if s.drained(i) {
 			s.words[lockHeld] = 0
-			to(lockUser, "Unlock: frees the lock")
+			unlocked("Unlock: frees the lock")
 		}
 	case lockTicket:
 		if s.drained(i) {
@@ -317,6 +339,10 @@ func (l lockState) cpu(i int, w lockFaults, emit func(lockState, string)) {
 			s.words[pend], c.deferred = 0, true
 			to(lockWoken, "an interrupt comes in while it halts, is put off")
 		}
+		if c.timer {
+			c.timer, c.deferred = false, true
+			to(lockWoken, "the timer's interrupt comes in while it halts, is put off")
+		}
 	case lockWoken:
 		if s.drained(i) {
 			s.swap(lockHalted+c.ticket%numCPUs, me, 0)
@@ -337,21 +363,23 @@ func (l lockState) cpu(i int, w lockFaults, emit func(lockState, string)) {
 const (
 	exclusion  = "mutual exclusion"
 	lostWakeUp = "lost wake-up"
+	lostRaise  = "lost interrupt"
 	overtaken  = "the first in line is passed too often"
 )
 
 func (l *lockState) broken(w lockFaults) string {
-	in, rests, halted := 0, 0, false
+	in, rests, halted, lost := 0, 0, false, false
 	for i := range l.cpus {
 		switch c := &l.cpus[i]; c.at {
 		case lockLoadPassed, lockStorePassed, lockIn, lockResetPassed, lockNextInLine, lockUnlockedSlot:
 			in++
 		case lockUser:
-			if c.calls == 0 && l.words[lockPend+i] == 0 && l.drained(i) {
+			if c.calls == 0 && l.words[lockPend+i] == 0 && !c.timer && l.drained(i) {
 				rests++
+				lost = lost || c.deferred
 			}
 		case lockHalts:
-			if l.words[lockPend+i] == 0 {
+			if l.words[lockPend+i] == 0 && !c.timer {
 				rests++
 				halted = halted || l.words[lockNow] == c.ticket && l.words[lockHeld] == 0
 			}
@@ -362,6 +390,8 @@ func (l *lockState) broken(w lockFaults) string {
 		return exclusion
 	case halted && rests == numCPUs:
 		return lostWakeUp
+	case lost:
+		return lostRaise
 	case w.mostOver != 0 && l.over > w.mostOver:
 		return overtaken
 	}
@@ -405,7 +435,7 @@ func (l *lockState) same() {
 
 func (c *lockCPU) key() uint64 {
 	k := uint64(c.at)<<32 | uint64(c.seen)<<24 | uint64(c.ticket)<<16 | uint64(c.putOff)<<8
-	for i, b := range [...]bool{c.waits, c.interrupt, c.deferred} {
+	for i, b := range [...]bool{c.waits, c.interrupt, c.deferred, c.timer} {
 		if b {
 			k |= 1 << i
 		}
@@ -477,6 +507,7 @@ func TestModelLockFaults(t *testing.T) {
 	breaks(t, lockModel(lockFaults{calls: calls, noLookAgain: true}), lostWakeUp)
 	breaks(t, lockModel(lockFaults{calls: calls, plainFree: true}), lostWakeUp)
 	breaks(t, lockModel(lockFaults{calls: calls, noSwap: true}), exclusion)
+	breaks(t, lockModel(lockFaults{calls: [...]uint8{2, 1, 1}, interrupts: true, noRaise: true}), lostRaise)
 	calls = [...]uint8{1, 3, 3}
 	breaks(t, lockModel(lockFaults{calls: calls, mostOver: mostOver, noHalt: true, noPassed: true}), overtaken)
 	breaks(t, lockModel(lockFaults{calls: calls, mostOver: mostOver - 1, noHalt: true}), overtaken)
