@@ -157,18 +157,27 @@ func lockDiesB() {
 	if r := percpu.This(); r.WaitSince == 0 {
 		r.Lock(percpu.Interrupt, 0)
 		reach()
-		for first := percpu.At(0); first.WaitSince == 0 ||
-			first.WaitGate != percpu.GateOf(syscall.SYS_GETPPID); arch.Pause() {
-			if first.WaitSince != 0 {
-				r.Unlock()
-				for n := 0; n < 1000 && first.WaitSince != 0; n++ {
-					arch.Pause()
-				}
-				r.Lock(percpu.Interrupt, 0)
-			}
-		}
+		awaitCall(r, percpu.At(0))
 		divideOnCPU()
 		sink++
+	}
+}
+
+// awaitCall waits until another CPU waits for the kernel lock, which this one has, for the
+// goroutine's call. Sometimes that is a call of the runtime's monitor, which also runs there: then
+// it gets the lock.
+//
+//go:noinline
+func awaitCall(r, other *percpu.Record) {
+	for ; other.WaitSince == 0 ||
+		other.WaitGate != percpu.GateOf(syscall.SYS_GETPPID); arch.Pause() {
+		if other.WaitSince != 0 {
+			r.Unlock()
+			for n := 0; n < 1000 && other.WaitSince != 0; n++ {
+				arch.Pause()
+			}
+			r.Lock(percpu.Interrupt, 0)
+		}
 	}
 }
 
@@ -237,8 +246,8 @@ func deafC() {
 	sink++
 }
 
-// deafInLineA makes the last CPU the first one that waits for the kernel lock, and then lets no
-// interrupt in there.
+// deafInLineA makes the last CPU the first one that waits for the kernel lock, for a goroutine's
+// call, and then lets no interrupt in there.
 //
 //go:noinline
 func deafInLineA() {
@@ -259,6 +268,7 @@ func deafInLineA() {
 func deafInLineB() {
 	r, last := percpu.This(), percpu.At(percpu.Count()-1)
 	r.Lock(percpu.Interrupt, 0)
+	awaitCall(r, last)
 	for last.Halting != percpu.HaltsForLock {
 		arch.Pause()
 	}
