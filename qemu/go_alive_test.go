@@ -25,6 +25,7 @@ var goElsewhere = map[string]bool{
 	"go.cpu-record":     true, // cpus_test.go
 	"go.cpu-busy":       true, // deaths
 	"go.cpu-lock-dies":  true, // cpus_test.go
+	"go.cpu-lock-ends":  true, // lockup_test.go
 	"go.cpu-flush-dies": true, // cpus_test.go
 	"go.cpu-lock":       true, // lockup_test.go
 	"go.cpu-deaf":       true, // lockup_test.go

@@ -38,3 +38,23 @@ func TestLockUps(t *testing.T) {
 		})
 	}
 }
+
+// TestLockUpReported: the last CPU reports that the first one keeps the kernel lock, and the program
+// goes on. The first one then checks its own stacks, not those that the report has shown.
+func TestLockUpReported(t *testing.T) {
+	t.Parallel()
+	path, symbols := lab(t, image.AllLoaders)
+	res, serial, err := boot(t, Config{Kernel: path, CPUs: 2}, "crash=go.cpu-lock-ends")
+	all := traces(t, symbols, serial)
+	if err != nil || res.Outcome != Exited || res.Program != 0 || len(all) != 2 ||
+		!strings.HasSuffix(serial, "\nit goes on\r\n") {
+		t.Fatalf("%v, status %d, %v, %d traces\n%s", res.Outcome, res.Program, err, len(all), serial)
+	}
+	const want = "lock-up: CPU 0 has had the kernel lock for 5 s, while this one waits for it"
+	if tr := all[0]; tr.Reason != want || *tr.CPU != 1 || !tr.Complete {
+		t.Errorf("CPU %d: %s: %s; want %s", *tr.CPU, tr.Reason, tr.chain(), want)
+	}
+	if tr := all[1]; *tr.CPU != 0 || !tr.Complete || !strings.Contains(tr.chain(), "golab.lockEndsB ") {
+		t.Errorf("CPU %d: %s: %s; want golab.lockEndsB", *tr.CPU, tr.Reason, tr.chain())
+	}
+}

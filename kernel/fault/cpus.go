@@ -186,9 +186,13 @@ func HoldCPUs() bool {
 	return true
 }
 
-// ReleaseCPUs lets the CPUs go on that HoldCPUs stopped. Kernel and early context.
+// ReleaseCPUs lets the CPUs go on that HoldCPUs stopped. Before that it shows the first CPU's stacks
+// in the table again: that CPU checks them (checkInTime). Kernel and early context.
 func ReleaseCPUs() {
 	me := percpu.This().Number
+	if dying == 0 {
+		stack.Show(0)
+	}
 	arch.Store32(uintptr(unsafe.Pointer(&held)), 0)
 	awaitNone(percpu.Held, me) // so that no CPU takes the next hold for this one
 }

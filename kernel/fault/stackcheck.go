@@ -98,11 +98,12 @@ var (
 )
 
 // checkInTime checks the limits if a second has gone by. f is what the timer interrupted, where the
-// trace begins. The check is put off while that is the runtime's own work.
+// trace begins. The check is put off while that is the runtime's own work, and while another CPU
+// reports, whose stacks are in the table: this one may not have answered in time.
 func checkInTime(f *arch.TrapFrame) {
 	percpu.AssertLocked()
 	now := clock.Now()
-	if now < nextCheck || runtimeAtWork(f, &putOff) {
+	if now < nextCheck || percpu.Load(&held) != 0 || runtimeAtWork(f, &putOff) {
 		return
 	}
 	nextCheck, putOff = now+checkEvery, 0

@@ -141,6 +141,34 @@ func lockHeldB() {
 	}
 }
 
+// lockEndsA has the first CPU keep the kernel lock until the last one has reported that, and go on
+// for as long as it takes to check its stacks.
+func lockEndsA() {
+	stayOnFirst()
+	began := make(chan bool)
+	go func() {
+		stayOn(percpu.Count() - 1)
+		close(began)
+		callForEver()
+	}()
+	<-began
+	smp.Begin(0, lockEndsB)
+	for began := time.Now(); time.Since(began) < 3*time.Second; {
+	}
+	say("it goes on")
+}
+
+//go:noinline
+func lockEndsB() {
+	const reports = 5 // checks of the CPU that waits
+	r := percpu.This()
+	r.Lock(percpu.Interrupt, 0)
+	for percpu.At(percpu.Count()-1).Looks <= reports {
+		arch.Pause()
+	}
+	r.Unlock()
+}
+
 //go:noinline
 func lockDiesA() {
 	stayOnFirst()
@@ -149,8 +177,7 @@ func lockDiesA() {
 }
 
 // lockDiesB takes the kernel lock, and dies when the first CPU waits for it, for the goroutine's
-// call. Sometimes that is a call of the runtime's monitor, which also runs there: then it gets the
-// lock.
+// call.
 //
 //go:noinline
 func lockDiesB() {

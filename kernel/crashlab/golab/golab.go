@@ -49,6 +49,7 @@ var Crashes = [...]Crash{
 	{"go.cpu-busy", busyA, "the last CPU dies while a program keeps all of them busy, in the kernel or in a goroutine (crash.seed=), at a time (crash.delay=)", false},
 	{"go.cpu-lock-dies", lockDiesA, "with several CPUs: the last one dies with the kernel lock, for which the first one waits", false},
 	{"go.cpu-flush-dies", flushDiesA, "with several CPUs: the last one dies when the first one waits for it to drop pages", false},
+	{"go.cpu-lock-ends", lockEndsA, "no crash: with several CPUs, the first one keeps the kernel lock until the last one has said so", true},
 	{"go.no-lock", noLockA, "with several CPUs, in an image built with -tags lockcheck: the last one looks at mappings without the kernel lock", false},
 	{"go.over-limit", overLimitA, "a word beyond the limit of the kernel's stack irq is written to", false},
 	{"go.signal-segv", signalSEGVA, "SIGSEGV that no fault has caused", false},
