@@ -73,6 +73,7 @@ func (m *machine) newScreen(to, looks io.Writer, sym *symbol.File, cooked, quiet
 	if s.filter, err = trace.NewFilter(to, opt); err != nil {
 		return nil, err
 	}
+	s.short.follow(s.filter)
 	s.text = m.records.text(s.filter, &m.streams)
 	if deaths != nil && m.qemu.Port {
 		s.program = m.records.text(output{s.short}, &m.streams)

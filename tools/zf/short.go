@@ -26,8 +26,9 @@ import (
 type short struct {
 	streams
 	render.Short
-	log       *deathLog // nil: of a log that is there already
-	all       io.Writer // takes all that the machine says
+	log       *deathLog   // nil: of a log that is there already
+	all       io.Writer   // takes all that the machine says
+	working   func() bool // reports whether the filter is at work on what has come
 	m         *machine
 	runtime   *runtimeText // has what Go's runtime prints
 	program   io.Writer    // with a port, has the program's standard output
@@ -48,7 +49,7 @@ type short struct {
 const mostReason = 8
 
 // settled is how long no trace begins or ends before a death is shown whose machine does not end.
-// An emulated machine may take its time, and so may zf for the story of a deadlock.
+// An emulated machine may take its time.
 const settled = 5 * time.Second
 
 // newShort returns the screen of a machine that shows its deaths in a few lines. The program's text
@@ -135,6 +136,13 @@ func (s *short) options(opt *trace.Options) {
 	}
 }
 
+// follow sets the filter whose traces are shown. s may be nil.
+func (s *short) follow(f *trace.Filter) {
+	if s != nil {
+		s.working = f.Working
+	}
+}
+
 // output and errorsOutput take what the program has sent by its own port, each of one stream.
 type output struct{ *short }
 type errorsOutput struct{ *short }
@@ -203,10 +211,22 @@ func (s *short) trace(t *wire.Trace) {
 		s.deaths[0], s.deaths[len(s.deaths)-1] = t, s.deaths[0]
 	}
 	if s.timer == nil {
-		s.timer = time.AfterFunc(settled, s.settle)
+		s.timer = time.AfterFunc(settled, s.late)
 	} else {
 		s.timer.Reset(settled)
 	}
+}
+
+// late is called when no trace has begun or ended for a while. The filter may be at work on one, or
+// on the story of a deadlock: on a busy host it takes longer than that.
+func (s *short) late() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.timer != nil && s.working() {
+		s.timer.Reset(settled)
+		return
+	}
+	s.show()
 }
 
 // settle shows the death of a machine that does not end.

@@ -3,8 +3,12 @@ package main
 import (
 	"bytes"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/zeroframe/zeroframe/tools/format/trace"
 	"github.com/zeroframe/zeroframe/tools/format/wire"
 	"github.com/zeroframe/zeroframe/tools/symbol/lookup"
 )
@@ -43,8 +47,8 @@ func TestAsked(t *testing.T) {
 		m := machine{streams: streams{who: "zf run", stderr: &log}}
 
 		s := m.newShort(&out, &out, false, nil)
-		for _, trace := range tt.traces {
-			s.trace(trace)
+		for _, tr := range tt.traces {
+			s.trace(tr)
 		}
 		s.settle()
 		got := log.String()
@@ -52,4 +56,31 @@ func TestAsked(t *testing.T) {
 			t.Errorf("want %q and not %q, asked %d times:\n%s", tt.want, tt.none, tt.asked, got)
 		}
 	}
+}
+
+// TestLateStory: a death waits for the story of its deadlock, however long zf looks for it.
+func TestLateStory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out, log bytes.Buffer
+		m := machine{streams: streams{who: "zf run", stderr: &log}}
+		s := m.newShort(&out, &out, false, nil)
+		opt := trace.Options{OnList: func(*trace.List) ([]string, []byte) {
+			time.Sleep(5 * settled / 2)
+			return []string{"deadlock: the story"}, nil
+		}}
+		s.options(&opt)
+		var ends atomic.Bool
+		s.working = func() bool { return !ends.Load() }
+		s.trace(&wire.Trace{Kind: "panic", Reason: "all goroutines are asleep", Context: "goroutine"})
+		opt.OnList(nil)
+		ends.Store(true)
+		if log.Len() > 0 {
+			t.Errorf("shown without its story:\n%s", &log)
+		}
+		time.Sleep(settled)
+		synctest.Wait()
+		if got := log.String(); strings.Count(got, "deadlock: the story\n") != 1 {
+			t.Errorf("it is shown as\n%s", got)
+		}
+	})
 }

@@ -155,6 +155,7 @@ func runSymbolize(c *call) error {
 	if err != nil {
 		return err
 	}
+	few.follow(filter)
 	seen := &noise{to: filter}
 	between := f.records.text(seen, &c.streams)
 	decoded := input.Text(in,

@@ -129,6 +129,15 @@ func (f *Filter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Working reports whether a call is at work, such as a Write. It may be called from any goroutine.
+func (f *Filter) Working() bool {
+	if !f.mu.TryLock() {
+		return true
+	}
+	f.mu.Unlock()
+	return false
+}
+
 // Flush releases what is held back. A trace line that goes on afterwards is
 // still resolved. The beginning of a line that is one of ours so far waits for its next byte: in a
 // log that is resolved already, a slow pipe would have it twice.

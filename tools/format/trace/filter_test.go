@@ -437,3 +437,22 @@ func TestJSON(t *testing.T) {
 		t.Errorf("JSON() = %s; want %s", s, want)
 	}
 }
+
+// writerFunc is a function that is a writer.
+type writerFunc func()
+
+func (f writerFunc) Write(p []byte) (int, error) { f(); return len(p), nil }
+
+// TestWorking: a filter works as long as what has come is on its way.
+func TestWorking(t *testing.T) {
+	var f *Filter
+	var working []bool
+	f, err := NewFilter(writerFunc(func() { working = append(working, f.Working()) }), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Write([]byte("text\n"))
+	if !slices.Equal(working, []bool{true}) || f.Working() {
+		t.Errorf("it works %v, and afterwards %v", working, f.Working())
+	}
+}
