@@ -78,7 +78,9 @@ func TestOtherProgram(t *testing.T) {
 		"zf run -net virtio gives a program a network\r\n" + unreachable +
 		"no name server (ECONNREFUSED): names are those of /etc/hosts; zf run -net virtio gives a program a network with one\r\n" +
 		"name server: true\n" + unreachable + "name server: true\n" +
-		"this program: function not implemented\n"
+		"this program: function not implemented\n" +
+		"no debugger within the machine (ENOSYS): zf dlv and zf gdb look at the program from outside\r\n" +
+		"debugger: function not implemented\n"
 	if n := strings.Count(got.text, "no other program"); n != 1 || !strings.HasSuffix(got.text, want) || got.status != 0 {
 		t.Errorf("%s\nstatus %d, %s; want at the end\n%s", got.text, got.status, stderr, want)
 	}

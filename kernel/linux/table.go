@@ -20,6 +20,7 @@ const (
 	ofPath                         // it is in fileCalls, and accepts a descriptor of O_PATH, too
 	quiet                          // it is in calls, and no event: it would push out all others
 	starts                         // it would start another program
+	debugs                         // it would look at another program
 )
 
 // do makes the call with that number; cpu is the running CPU's record.

@@ -293,6 +293,7 @@ var callTraits = [numCalls]callTrait{
 	59:  starts,
 	72:  ofPath,
 	81:  ofPath,
+	101: debugs,
 	138: ofPath,
 	186: quiet,
 	228: quiet,

@@ -20,6 +20,8 @@ func noSuchCall(c *call, n uintptr) int64 {
 		return c.resource()
 	case n < numCalls && callTraits[n]&starts != 0:
 		noProgram.say()
+	case n < numCalls && callTraits[n]&debugs != 0:
+		noDebugger.say()
 	}
 	if n >= OwnCalls && ownCalls != 0 {
 		return arch.FuncAt[func(uintptr) int64](&ownCalls)(n)

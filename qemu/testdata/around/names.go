@@ -65,5 +65,6 @@ func names() {
 			is("name server", err != nil)
 		}
 		is("this program", syscall.Exec("/proc/self/exe", []string{"around"}, nil))
+		is("debugger", syscall.PtraceAttach(1))
 	}
 }
