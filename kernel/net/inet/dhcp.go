@@ -28,6 +28,11 @@ const (
 	// firstTry and longestTry bound how long an answer is waited for, before the next question.
 	firstTry   = 500 * time.Millisecond
 	longestTry = 30 * time.Second
+	// tries is how often one question for a lease is sent; each wait for its answer is twice as long as
+	// the one before, and a late answer counts. After the last one there is a pause of leastPause or
+	// more, without a timer of the runtime's: in it findAsleep can find the program asleep.
+	tries      = 4
+	leastPause = 8 * time.Second
 	leastLease = 4 * time.Second // a shorter one is asked for again as if it were of this length
 )
 
@@ -38,8 +43,12 @@ func (n *network) lease() {
 	var have netip.Prefix
 	var lease *nclient4.Lease
 	for wait := firstTry; ; {
-		c, err := nclient4.NewWithConn(n.card.dhcp.open(), hardware, nclient4.WithTimeout(wait),
-			nclient4.WithRetry(1))
+		again, limit := 1, wait
+		if lease == nil {
+			again, limit = tries, firstTry
+		}
+		c, err := nclient4.NewWithConn(n.card.dhcp.open(), hardware, nclient4.WithTimeout(limit),
+			nclient4.WithRetry(again))
 		if err == nil {
 			ctx := context.Background()
 			var got *nclient4.Lease
@@ -63,7 +72,11 @@ func (n *network) lease() {
 			n.removeAddress(have)
 			lease, have, wait = nil, netip.Prefix{}, firstTry
 		}
-		<-n.clock.after(wait)
+		pause := wait
+		if again == tries && errors.Is(err, nclient4.ErrNoResponse) {
+			pause = max(wait, leastPause)
+		}
+		<-n.clock.after(pause)
 		wait = min(2*wait, longestTry)
 	}
 }
