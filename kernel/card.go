@@ -34,7 +34,8 @@ var wanted bool
 // RAM are given away.
 func findNetwork() {
 	word, on := option.Word("net")
-	if value, ok := option.Value("ntp"); ok && !(linux.HasStack() && on && word == 0) {
+	stack := linux.HasStack() && on && word == 0
+	if value, ok := option.Value("ntp"); ok && !stack {
 		option.Ignored("ntp", value,
 			"want net=on and a network stack, which zf run -net gives a program that uses package net")
 	}
@@ -42,7 +43,7 @@ func findNetwork() {
 		return
 	}
 	readNetconsole()
-	nic.Init()
+	nic.Init(stack)
 }
 
 // addPlaces reads where the devices that are not on PCI are. Early context.

@@ -48,24 +48,11 @@ const nicOfNeighbor = 1
 // goroutines of their own.
 func newNeighbor(t *testing.T, e *ether, loss float64, sent func([]byte), heard func(gopacket.Packet)) *neighbor {
 	t.Helper()
-	p := &neighbor{t: t, ether: e, stack: netstack.New(netstack.Options{
-		NetworkProtocols:   []netstack.NetworkProtocolFactory{arp.NewProtocol, ipv4.NewProtocol},
-		TransportProtocols: []netstack.TransportProtocolFactory{tcp.NewProtocol, udp.NewProtocol},
-	})}
-	t.Cleanup(p.stack.Destroy)
-	recovery := tcpip.TCPRecovery(0) // as package inet has it
-	p.stack.SetTransportProtocolOption(tcp.ProtocolNumber, &recovery)
+	link := channel.New(4096, 1514, tcpip.LinkAddress(routerMAC))
+	p := neighborAt(t, e, link)
 	for way := range p.lines {
 		p.lines[way] = lossy.NewLine(loss, uint64(way))
 	}
-	link := channel.New(4096, 1514, tcpip.LinkAddress(routerMAC))
-	if err := p.stack.CreateNIC(nicOfNeighbor, ethernet.New(link)); err != nil {
-		t.Fatal(err)
-	}
-	at := tcpip.AddressWithPrefix{Address: tcpip.AddrFrom4Slice(routerIP), PrefixLen: 24}
-	p.stack.AddProtocolAddress(nicOfNeighbor,
-		tcpip.ProtocolAddress{Protocol: ipv4.ProtocolNumber, AddressWithPrefix: at}, netstack.AddressProperties{})
-	p.stack.SetRouteTable([]tcpip.Route{{Destination: at.Subnet(), NIC: nicOfNeighbor}})
 	go func() {
 		for {
 			packet := link.ReadContext(t.Context())
@@ -90,6 +77,33 @@ func newNeighbor(t *testing.T, e *ether, loss float64, sent func([]byte), heard 
 			})
 		}
 	}()
+	return p
+}
+
+// neighborAt is newNeighbor with a link of its own.
+func neighborAt(t *testing.T, e *ether, link netstack.LinkEndpoint) *neighbor {
+	t.Helper()
+	p := &neighbor{t: t, ether: e, stack: netstack.New(netstack.Options{
+		NetworkProtocols:   []netstack.NetworkProtocolFactory{arp.NewProtocol, ipv4.NewProtocol},
+		TransportProtocols: []netstack.TransportProtocolFactory{tcp.NewProtocol, udp.NewProtocol},
+	})}
+	t.Cleanup(p.stack.Destroy)
+	recovery := tcpip.TCPRecovery(0) // as package inet has it
+	p.stack.SetTransportProtocolOption(tcp.ProtocolNumber, &recovery)
+	if err := p.stack.CreateNIC(nicOfNeighbor, ethernet.New(link)); err != nil {
+		t.Fatal(err)
+	}
+	// Three questions for a hardware address, one a second, may be lost, or come to a machine that is
+	// busy. Then there would be no way to it.
+	asks, _ := p.stack.NUDConfigurations(nicOfNeighbor, ipv4.ProtocolNumber)
+	asks.MaxMulticastProbes, asks.MaxUnicastProbes = 60, 60
+	if err := p.stack.SetNUDConfigurations(nicOfNeighbor, ipv4.ProtocolNumber, asks); err != nil {
+		t.Fatal(err)
+	}
+	at := tcpip.AddressWithPrefix{Address: tcpip.AddrFrom4Slice(routerIP), PrefixLen: 24}
+	p.stack.AddProtocolAddress(nicOfNeighbor,
+		tcpip.ProtocolAddress{Protocol: ipv4.ProtocolNumber, AddressWithPrefix: at}, netstack.AddressProperties{})
+	p.stack.SetRouteTable([]tcpip.Route{{Destination: at.Subnet(), NIC: nicOfNeighbor}})
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return gonet.DialContextTCP(ctx, p.stack, p.at(80), ipv4.ProtocolNumber)
 	}

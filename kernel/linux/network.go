@@ -18,13 +18,29 @@ import (
 const DevNIC = 240 << 8
 
 // CardFrames is a call of ioctl, in Linux's range for a device's own (SIOCDEVPRIVATE). It takes the
-// address of a [CardBatch], and returns how many of its frames it has filled in. It never waits.
+// address of a [CardBatch], and returns how many of its elements it has filled in. It never waits.
 const CardFrames = 0x89f0
 
-// CardFrame is a frame that has come: Length bytes of Data.
+// CardFrame is a frame that has come. A packet that was never cut into frames ([nic.ReceiveWhole])
+// is longer, and goes on in the memory of the next ones of its batch.
 type CardFrame struct {
-	Length uint16
-	Data   [nic.MaxFrame]byte
+	CardHead
+	Data [nic.MaxFrame]byte
+}
+
+// CardHead describes a frame.
+type CardHead struct {
+	Length  uint32 // bytes
+	Checked bool   // the card says that they are right; no checksum needs to be looked at
+}
+
+// Bytes returns the frame.
+func (f *CardFrame) Bytes() []byte { return unsafe.Slice(&f.Data[0], f.Length) }
+
+// Span returns how many elements of a batch the frame takes.
+func (h CardHead) Span() int {
+	const each = unsafe.Sizeof(CardFrame{})
+	return int((unsafe.Sizeof(h) + uintptr(h.Length) + each - 1) / each)
 }
 
 // CardBatch is as many frames as one call takes.
@@ -99,19 +115,22 @@ func takeFrames(to uintptr) int64 {
 	if !mem.Allowed(to, unsafe.Sizeof(CardBatch{}), true) {
 		return -eFAULT
 	}
-	for i := range uintptr(len(CardBatch{})) {
-		frame := to + i*unsafe.Sizeof(CardFrame{})
-		got := nic.Receive(frame+unsafe.Offsetof(CardFrame{}.Data), nic.MaxFrame)
-		if got == 0 {
-			cardReported = false
-			return int64(i)
+	n := 0
+	for n < len(CardBatch{}) {
+		at := to + uintptr(n)*unsafe.Sizeof(CardFrame{})
+		room := to + unsafe.Sizeof(CardBatch{}) - at - unsafe.Sizeof(CardHead{})
+		got, checked := nic.ReceiveWhole(at+unsafe.Sizeof(CardHead{}), int(room))
+		if got <= 0 {
+			cardReported = got < 0
+			break
 		}
-		length := uint16(got)
-		arch.CopyUser(frame, addressOf(&length), unsafe.Sizeof(length))
+		head := CardHead{uint32(got), checked}
+		arch.CopyUser(at, addressOf(&head), unsafe.Sizeof(head))
+		n += head.Span()
 		traffic.inFrames++
 		traffic.inBytes += uint64(got)
 	}
-	return int64(len(CardBatch{}))
+	return int64(n)
 }
 
 // writeCard sends a frame. If the card does not accept it, the card is restarted, once.
@@ -120,12 +139,12 @@ func writeCard(_ *call, _ *file, from, n uintptr) int64 {
 	switch {
 	case n < ethernetHeader:
 		return -eINVAL
-	case n > nic.MaxFrame:
+	case n > uintptr(nic.Longest()):
 		return -eMSGSIZE
-	case !copyIn(blockAddr(), from, n):
+	case !mem.Allowed(from, n, false):
 		return -eFAULT
 	}
-	if !nic.Post(blockAddr(), int(n)) && !(nic.Restart() && nic.Post(blockAddr(), int(n))) {
+	if !nic.Post(from, int(n)) && !(nic.Restart() && nic.Post(from, int(n))) {
 		return -eIO
 	}
 	traffic.outFrames++

@@ -292,7 +292,7 @@ func readableE1000() bool { return arch.Load8(rxDesc(rxHead)+12)&descDone != 0 }
 // receiveE1000 copies the next received frame to buf, n bytes at most, and returns the frame's
 // length; 0 if it is damaged, or longer than a buffer. The card gets buffers back when no frame is
 // left, or half of them are free.
-func receiveE1000(buf uintptr, n int) int {
+func receiveE1000(buf uintptr, n int, _ bool) (int, bool) {
 	percpu.AssertLocked()
 	d := rxDesc(rxHead)
 	got, state := arch.Load16(d+8), arch.Load16(d+12)
@@ -307,5 +307,5 @@ func receiveE1000(buf uintptr, n int) int {
 	if rxHead%(rxSlots/2) == 0 || !readableE1000() {
 		setReg(e1000ReceiveRing+ringTail, last)
 	}
-	return length
+	return length, false
 }

@@ -13,6 +13,14 @@ import (
 // Ethernet header and a VLAN tag.
 const MaxFrame = 1518
 
+// MaxWhole is the length in bytes of the longest packet that is received without having been cut
+// into frames, and maxCut that of the longest one that is sent so, with its header. Half of the
+// buffers always fit somewhere.
+const (
+	MaxWhole = MaxFrame - 1500 + 1<<16 - 1
+	maxCut   = slots * bufferSize / 2
+)
+
 // minFrame is what shorter frames are padded to.
 const minFrame = 60
 
@@ -46,8 +54,9 @@ var drivers = [...]struct {
 	send func(frame uintptr, n int, mine uint32) bool
 	// Hands a frame over, and waits only if there is no room for it; nil: send.
 	post     func(frame uintptr, n int, mine uint32) bool
-	readable func() bool                  // reports whether a frame was received
-	receive  func(buf uintptr, n int) int // copies it, and returns its length
+	readable func() bool // reports whether a frame was received
+	// Copies it, and returns its length. See ReceiveWhole.
+	receive func(buf uintptr, n int, whole bool) (got int, checked bool)
 	// Makes the card interrupt by a message; nil: it cannot.
 	route func() bool
 	// Tells the card that its interrupt was seen; nil: not needed.
@@ -89,13 +98,18 @@ func Want(a [6]byte) { want = a }
 // before it gives the card memory, which another one may need.
 func wanted(a [6]byte) bool { return want == [6]byte{} || a == want }
 
+// stack is set if the program has a network stack. Set once at boot.
+var stack bool
+
 // Init looks for a card that a driver knows and starts it: on PCI first, then at the places of
-// virtio.AddPlace, or on a machine without PCI where QEMU's microvm has its devices. Early context,
-// once, when the page tables are set up and before mem.Release.
-func Init() {
+// virtio.AddPlace, or on a machine without PCI where QEMU's microvm has its devices. withStack says
+// that a network stack will receive by [ReceiveWhole]. Early context, once, when the page tables
+// are set up and before mem.Release.
+func Init(withStack bool) {
 	if !parts.Network {
 		return
 	}
+	stack = withStack
 	if arch.HasPCI() {
 		findPCI()
 	}
@@ -167,8 +181,18 @@ func Name() string { return drivers[card].name }
 func Send(frame uintptr, n int) bool { return transfer(frame, n, true) }
 
 // Post is Send for the frames of programs: it returns when the card has the frame, which it may not
-// have read yet. Kernel context.
+// have read yet. Something longer than [MaxFrame] must begin with virtio-net's header, of
+// [HeaderBytes], and the card does what that asks for. Kernel context.
 func Post(frame uintptr, n int) bool { return transfer(frame, n, false) }
+
+// Longest returns how many bytes [Post] takes at most: [MaxFrame], or more if the card cuts packets
+// of TCP into frames. Any context.
+func Longest() int {
+	if agreed&featuresCut == featuresCut {
+		return maxCut
+	}
+	return MaxFrame
+}
 
 // Waiting returns how many frames of Post the card has not read yet. Kernel context.
 func Waiting() int {
@@ -180,7 +204,7 @@ func Waiting() int {
 
 // transfer is Send, and waits for the card only if wait is set.
 func transfer(frame uintptr, n int, wait bool) bool {
-	if !Up() || n <= 0 || n > MaxFrame {
+	if !Up() || n <= 0 || n > Longest() {
 		return false
 	}
 	ok := false
@@ -210,14 +234,26 @@ func disturbed(mine uint32) bool {
 func Readable() bool { return Up() && drivers[card].readable() }
 
 // Receive copies a received frame to buf, which has room for n bytes, and returns its length in
-// bytes, 0 if there is none. A longer frame is cut. Early and kernel context.
+// bytes, 0 if there is none. A longer frame is cut. Checksums that the card has left open are
+// filled in, and packets that are longer than frames are dropped. Early and kernel context.
 func Receive(buf uintptr, n int) int {
+	got, _ := receive(buf, n, false)
+	return got
+}
+
+// ReceiveWhole is Receive for a network stack: it also returns packets of TCP that were never cut
+// into frames, of up to [MaxWhole] bytes. If n may be too small for the next one it returns -1, and
+// the packet stays. checked reports whether the card says that the bytes are right; the checksum of
+// such a packet may be open all the same. Kernel context.
+func ReceiveWhole(buf uintptr, n int) (got int, checked bool) { return receive(buf, n, true) }
+
+func receive(buf uintptr, n int, whole bool) (got int, checked bool) {
 	for i := 0; i < slots && Readable(); i++ {
-		if got := drivers[card].receive(buf, n); got > 0 {
-			return got
+		if got, checked = drivers[card].receive(buf, n, whole); got != 0 {
+			return got, checked
 		}
 	}
-	return 0
+	return 0, false
 }
 
 // Restart restarts the card with empty rings, and reports whether it answers: for a Send that has
@@ -263,7 +299,7 @@ func fill(buffer, frame uintptr, n int) (length int, ok bool) {
 // copyOut copies a received frame of got bytes to buf, which has room for n, and returns
 // how many bytes were copied.
 func copyOut(buf uintptr, n int, from uintptr, got int) int {
-	if n <= 0 {
+	if n <= 0 || got <= 0 {
 		return 0
 	}
 	part := uintptr(min(n, got))

@@ -6,8 +6,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/dev/virtio"
 )
 
-// virtio-net (Virtual I/O Device 1.2, 5.1), without any of its offloads: a frame has a header of
-// zeros. Package virtio handles its registers.
+// virtio-net (Virtual I/O Device 1.2, 5.1). The header of a frame is zeros, but a network stack's
+// packets may have another one (checksum.go). Package virtio handles the card's registers.
 
 const (
 	queueReceive = 0
@@ -15,9 +15,17 @@ const (
 
 	featureMAC = 5 // by number: the device has a hardware address
 
+	// A device with all of featuresCut cuts packets of TCP into frames (CSUM, HOST_TSO4, HOST_TSO6).
+	// One with all of featuresWhole may give us packets that were never cut, and whose checksums are
+	// open (GUEST_CSUM, GUEST_TSO4, GUEST_TSO6), in several buffers (MRG_RXBUF). The latter makes
+	// the header 12 bytes long on any device, as Post expects it.
+	featuresCut   = 1<<0 | 1<<11 | 1<<12 | featureMerge
+	featuresWhole = 1<<1 | 1<<7 | 1<<8 | featureMerge
+	featureMerge  = 1 << 15
+
 	// Length of the header that goes with each frame.
 	headerLegacy = 10
-	headerModern = 12
+	headerModern = HeaderBytes
 
 	// wantQueue is the number of descriptors of a queue, if the device lets us choose.
 	wantQueue = 2 * slots
@@ -28,11 +36,11 @@ const macBytes = 6
 // device is the card, if it is a virtio device. Set once at boot; the panic path also uses it.
 var device virtio.Device
 
+// agreed are the device's features that are in use. Set once at boot.
+var agreed uint32
+
 // Under the kernel lock; the panic path takes none.
-var (
-	tx, rx queue
-	blank  uintptr // a header that says nothing
-)
+var tx, rx queue
 
 func isVirtio(id uint32) bool { return virtio.IsPCI(id, virtio.TypeNetwork) }
 
@@ -59,11 +67,17 @@ func startVirtio() bool {
 	if !device.Reset(resetPatience) {
 		return false
 	}
-	offered, ok := device.Agree(1 << featureMAC)
-	if !ok {
+	cut, whole := uint32(0), uint32(0)
+	// (A queue with fewer buffers would never have enough for a long packet.)
+	if stack && device.QueueSize(queueReceive, wantQueue) >= wantQueue &&
+		device.QueueSize(queueSend, wantQueue) >= wantQueue {
+		cut, whole = featuresCut, featuresWhole
+	}
+	ok := false
+	if agreed, ok = device.Agree(1<<featureMAC, cut, whole); !ok {
 		return false
 	}
-	readAddress(offered&(1<<featureMAC) != 0)
+	readAddress(agreed&(1<<featureMAC) != 0)
 	if !wanted(address) || !giveQueues() {
 		return false
 	}
@@ -83,19 +97,20 @@ func giveQueues() bool {
 		if !allocate(memoryBytes(receive) + memoryBytes(send) + arch.PageSize) {
 			return false
 		}
-		length := uint32(headerLegacy)
-		if device.Modern() {
-			length = headerModern
-		}
-		rx.place(memory, receive, length)
-		tx.place(memory+memoryBytes(receive), send, length)
-		blank = memory + memoryBytes(receive) + memoryBytes(send)
+		rx.Size, tx.Size = receive, send
 	}
 	if rx.Size != receive || tx.Size != send {
 		return false
 	}
+	length := uint32(headerLegacy)
+	if device.Modern() || agreed&featureMerge != 0 {
+		length = headerModern
+	}
+	rx.place(memory, receive, length)
+	tx.place(memory+memoryBytes(receive), send, length)
+	rx.merged = agreed&featuresWhole == featuresWhole
 	rx.makeReceive()
-	tx.makeSend(blank)
+	tx.makeSend(memory + memoryBytes(receive) + memoryBytes(send))
 	return device.SetQueue(queueReceive, &rx.Queue, interrupts) &&
 		device.SetQueue(queueSend, &tx.Queue, false)
 }
@@ -139,9 +154,9 @@ func sendVirtio(frame uintptr, n int, mine uint32) bool {
 // handOver hands a frame over, and leaves it to the caller to notify the device. It waits for the
 // device only if there is no room, because earlier frames of the program's have not been taken.
 func handOver(frame uintptr, n int, mine uint32) (ticket uint16, ok bool) {
-	if tx.full() {
+	if !tx.fits(n) {
 		device.Notify(queueSend) // who was interrupted may have handed them over and no more
-		for i := polls(); tx.full(); i-- {
+		for i := polls(); !tx.fits(n); i-- {
 			if i == 0 || disturbed(mine) || device.Status()&virtio.StatusNeedsReset != 0 {
 				stalled = !disturbed(mine)
 				return 0, false
@@ -162,10 +177,10 @@ func postVirtio(frame uintptr, n int, mine uint32) bool {
 
 func readableVirtio() bool { return rx.readable() }
 
-func receiveVirtio(buf uintptr, n int) int {
-	got := rx.take(buf, n)
+func receiveVirtio(buf uintptr, n int, whole bool) (got int, checked bool) {
+	got, checked = rx.take(buf, n, whole)
 	if !rx.Watched() {
 		device.Notify(queueReceive)
 	}
-	return got
+	return got, checked
 }

@@ -22,20 +22,15 @@ func fakeVirtio(t testing.TB, version, max uint32, works bool) {
 	device.FromMemory(mmio, version)
 	card, stalled = virtioMMIO, false
 	memory = room(t, 2*memoryBytes(wantQueue)+arch.PageSize)
-	header := uint32(headerLegacy)
-	if device.Modern() {
-		header = headerModern
-	}
-	rx.place(memory, wantQueue, header)
-	tx.place(memory+memoryBytes(wantQueue), wantQueue, header)
-	blank = memory + 2*memoryBytes(wantQueue)
+	rx.place(memory, wantQueue, headerModern)
+	tx.place(memory+memoryBytes(wantQueue), wantQueue, headerModern)
 	done, gone := make(chan bool), make(chan bool)
 	impatience(t, works)
 	t.Cleanup(func() {
 		close(done)
 		<-gone
 		card, memory, stalled, device = none, 0, false, virtio.Device{}
-		rx, tx, address = queue{}, queue{}, [6]byte{}
+		rx, tx, address, agreed, stack = queue{}, queue{}, [6]byte{}, 0, false
 	})
 	arch.Store32(mmio+virtio.MMIOFeatures, 1<<0|1<<featureMAC)
 	arch.Store32(mmio+virtio.MMIOQueueMax, max)
@@ -155,7 +150,7 @@ func TestVirtioNotTold(t *testing.T) {
 	if !start() {
 		t.Fatal("the device does not start")
 	}
-	for !tx.full() {
+	for tx.fits(len(frame)) {
 		tx.put(addressOf(frame), len(frame), sends)
 	}
 	const notify, untold = 0x50, 77 // the register, by the specification

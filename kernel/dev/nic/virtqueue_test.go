@@ -223,7 +223,7 @@ func TestQueueReceives(t *testing.T) {
 				limit = 50
 			}
 			want := frame[:min(len(frame), limit)]
-			if got := q.take(buf, limit); got != len(want) || !bytes.Equal(bytesAt(buf, got), want) {
+			if got, _ := q.take(buf, limit, false); got != len(want) || !bytes.Equal(bytesAt(buf, got), want) {
 				t.Fatalf("size %d, frame %d of %d bytes: %d are read, or others", tt.size, i, len(frame), got)
 			}
 		}
@@ -243,7 +243,7 @@ func TestQueueBuffers(t *testing.T) {
 	}
 	buf := room(t, bufferSize)
 	for i := range n {
-		if got := q.take(buf, bufferSize); got != 100 || bytesAt(buf, 1)[0] != byte(i) {
+		if got, _ := q.take(buf, bufferSize, false); got != 100 || bytesAt(buf, 1)[0] != byte(i) {
 			t.Errorf("frame %d: %d bytes, the first %d", i, got, bytesAt(buf, 1)[0])
 		}
 	}
@@ -254,6 +254,7 @@ func TestQueueBuffers(t *testing.T) {
 func FuzzQueue(f *testing.F) {
 	f.Add([]byte{1, 0, 0, 0, 100, 0, 0, 0}, uint16(1), uint8(0))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, uint16(0xffff), uint8(1))
+	f.Add([]byte{0, 0, 0, 0, 0, 8, 0, 0, 2, 0, 0, 0, 0, 8, 0, 0}, uint16(2), uint8(14))
 	f.Add([]byte{2, 0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0, 0, 8, 0, 0}, uint16(2), uint8(2))
 	sizes := []uint16{4, 8, 32, 256}
 	memories := [4]uintptr{}
@@ -266,6 +267,7 @@ func FuzzQueue(f *testing.F) {
 		var q queue
 		q.place(memories[which%4], size, headerModern)
 		q.makeReceive()
+		q.merged = which&4 > 0
 		_, avail, ring := q.Rings()
 		copy(bytesAt(ring+4, 8*int(size)), used)
 		arch.Store16(ring+2, index)
@@ -273,7 +275,7 @@ func FuzzQueue(f *testing.F) {
 			if !q.readable() {
 				break
 			}
-			if got := q.take(buf, bufferSize); got < 0 || got > bufferSize-dataOffset {
+			if got, _ := q.take(buf, bufferSize, which&8 > 0); got < -1 || got > bufferSize {
 				t.Fatalf("a frame of %d bytes", got)
 			}
 		}

@@ -80,19 +80,25 @@ func (d *Device) Reset(patience int) bool {
 }
 
 // Agree accepts those of the wanted features, one bit each, that the device offers, and returns
-// what it offers; ok is false if the two cannot work together. Call it after Reset.
-func (d *Device) Agree(want uint32) (offered uint32, ok bool) {
-	offered = d.features(0)
-	d.setFeatures(0, offered&want)
+// them; of features that are one argument it accepts all or none. ok is false if the two cannot
+// work together. Call it after Reset.
+func (d *Device) Agree(want ...uint32) (agreed uint32, ok bool) {
+	offered := d.features(0)
+	for _, w := range want {
+		if offered&w == w {
+			agreed |= w
+		}
+	}
+	d.setFeatures(0, agreed)
 	if d.Modern() {
 		high := d.features(1)
 		d.setFeatures(1, high&(1<<(featureVersion1-32)|1<<(featurePlatform-32)))
 		d.setStatus(statusAcknowledge | statusDriver | statusFeaturesOK)
 		if high&(1<<(featureVersion1-32)) == 0 || d.Status()&statusFeaturesOK == 0 {
-			return offered, false
+			return agreed, false
 		}
 	}
-	return offered, true
+	return agreed, true
 }
 
 // Ready tells the device that its queues are set up. Call it after SetQueue.

@@ -49,7 +49,7 @@ func accepting(t *testing.T, do func(n *network, e *tcp.Endpoint)) *network {
 		TransportProtocols: []stack.TransportProtocolFactory{tcp.NewProtocol},
 	})
 	t.Cleanup(n.Destroy)
-	if err := n.CreateNIC(nicID, ethernet.New(direct{c.in, uintptr(pair[1]), &c.mute})); err != nil {
+	if err := n.CreateNIC(nicID, ethernet.New(direct{c, c.in, uintptr(pair[1])})); err != nil {
 		t.Fatal(err)
 	}
 	for peer, own := range map[string]string{"10.0.2.2": "10.0.2.15", "fec0::2": "fec0::15"} {

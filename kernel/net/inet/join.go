@@ -19,6 +19,7 @@ type segment struct {
 	link, ip []byte     // headers
 	tcp      header.TCP // with the data
 	data     []byte
+	checked  bool // by the card: the checksum need not be right
 }
 
 // longestJoined is how many bytes a packet of IP may have.
@@ -33,7 +34,7 @@ func join(frames []linux.CardFrame) (n int, packet *buffer.View) {
 	data := make([][]byte, 1, len(linux.CardBatch{}))
 	last, length, sum := first, len(first.tcp), first.sum()
 	data[0] = first.data
-	for n = 1; n < len(frames); n++ {
+	for n = frames[0].Span(); n < len(frames); n += frames[n].Span() {
 		next, ok := segmentOf(&frames[n])
 		if !ok || !last.goesOn(&next) || len(next.ip)+length+len(next.data) > longestJoined {
 			break
@@ -65,7 +66,8 @@ func join(frames []linux.CardFrame) (n int, packet *buffer.View) {
 // segmentOf returns the segment that a frame has; ok is false if it is none of the usual ones.
 func segmentOf(f *linux.CardFrame) (s segment, ok bool) {
 	const linkLength = header.EthernetMinimumSize
-	b := f.Data[:f.Length]
+	b := f.Bytes()
+	s.checked = f.Checked
 	if len(b) < linkLength+header.IPv4MinimumSize+header.TCPMinimumSize {
 		return s, false
 	}
@@ -100,6 +102,7 @@ func segmentOf(f *linux.CardFrame) (s segment, ok bool) {
 func (s *segment) goesOn(next *segment) bool {
 	a, b := s.tcp, next.tcp
 	if !bytes.Equal(s.link, next.link) || !sameIP(s.ip, next.ip) || !bytes.Equal(a[:4], b[:4]) ||
+		s.checked != next.checked ||
 		!bytes.Equal(a[header.TCPMinimumSize:a.DataOffset()], b[header.TCPMinimumSize:b.DataOffset()]) ||
 		a.SequenceNumber()+uint32(len(s.data)) != b.SequenceNumber() {
 		return false

@@ -11,6 +11,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/checksum"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 
+	"github.com/zeroframe/zeroframe/kernel/dev/nic"
 	"github.com/zeroframe/zeroframe/kernel/linux"
 )
 
@@ -94,7 +95,7 @@ func pattern(n int) []byte {
 }
 
 func frameOf(b []byte) (f linux.CardFrame) {
-	f.Length = uint16(copy(f.Data[:], b))
+	f.Length = uint32(copy(f.Data[:], b))
 	return f
 }
 
@@ -218,6 +219,70 @@ func TestJoinDamaged(t *testing.T) {
 		if tcp.IsChecksumValid(four.SourceAddress(), four.DestinationAddress(),
 			checksum.Checksum(tcp.Payload(), 0), uint16(len(tcp.Payload()))) {
 			t.Errorf("bit %d of the second frame is wrong, and the packet right", bit)
+		}
+	}
+}
+
+// batchOf returns frames as the card gives them: long ones go on in the memory of the next.
+func batchOf(checked bool, all ...[]byte) []linux.CardFrame {
+	batch, n := make([]linux.CardFrame, 100), 0
+	for _, b := range all {
+		f := &batch[n]
+		f.Length, f.Checked = uint32(len(b)), checked
+		copy(f.Bytes(), b)
+		n += f.Span()
+	}
+	return batch[:n]
+}
+
+// TestJoinWhole: long packets go with frames, and are right to the stack though their checksums are not,
+// if the card says so.
+func TestJoinWhole(t *testing.T) {
+	const ack = header.TCPFlagAck
+	for _, six := range []bool{false, true} {
+		for _, checked := range []bool{false, true} {
+			first := packet{six: six, flags: ack, data: pattern(30_000)}
+			second := packet{six: six, sequence: 30_000, flags: ack, data: pattern(20_001)}
+			third := packet{six: six, sequence: 50_001, flags: ack, data: pattern(100)}
+			batch := batchOf(checked, first.bytes(checked), second.bytes(checked), third.bytes(checked))
+			n, p := join(batch)
+			tcp := header.TCP(p.AsSlice()[len(p.AsSlice())-50_000-1-header.TCPMinimumSize:])
+			if n != batch[0].Span()+batch[batch[0].Span()].Span() ||
+				!bytes.Equal(tcp.Payload(), append(pattern(30_000), pattern(20_001)...)) {
+				t.Errorf("checked %v: %d of %d, %d bytes", checked, n, len(batch), p.Size())
+			}
+			if !checked {
+				check(t, p.AsSlice())
+			}
+			if n, _ := join(batch[n:]); n != 1 {
+				t.Errorf("checked %v: the last one makes %d", checked, n)
+			}
+		}
+		a, b := packet{six: six, flags: ack, data: pattern(10)}, packet{six: six, sequence: 10, flags: ack, data: pattern(10)}
+		batch := append(batchOf(true, a.bytes(false)), batchOf(false, b.bytes(false))...)
+		if n, _ := join(batch); n != 1 {
+			t.Error("a frame that was checked is joined to one that was not")
+		}
+	}
+}
+
+// TestSpan: a packet of the longest kind fits into a batch, and ends in the last frame that it takes.
+func TestSpan(t *testing.T) {
+	for length, want := range map[uint32]int{60: 1, nic.MaxFrame: 1, nic.MaxFrame + 10: 2, 2 * nic.MaxFrame: 2, nic.MaxWhole: 43} {
+		if got := (linux.CardHead{Length: length}).Span(); got != want || got >= len(linux.CardBatch{}) {
+			t.Errorf("%d bytes take %d; want %d", length, got, want)
+		}
+	}
+}
+
+// TestCut: the header is the one that the specification has.
+func TestCut(t *testing.T) {
+	for six, want := range map[bool][]byte{
+		false: {1, 1, 66, 0, 0xa8, 5, 34, 0, 16, 0, 0, 0},
+		true:  {1, 4, 66, 0, 0xa8, 5, 34, 0, 16, 0, 0, 0},
+	} {
+		if got := cut(six, 34, 66, 1448); !bytes.Equal(got, want) {
+			t.Errorf("version 6 %v: % x; want % x", six, got, want)
 		}
 	}
 }

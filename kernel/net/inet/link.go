@@ -36,6 +36,7 @@ type card struct {
 	refused func(from, to netip.AddrPort)   // is told of a datagram that nobody takes
 	begins  func(stack.TransportEndpointID) // is told of a connection that another machine begins
 	mute    atomic.Bool                     // no connection is reset
+	checked atomic.Bool                     // the card has found what the stack is being given right
 }
 
 func openCard() (*card, error) {
@@ -51,7 +52,7 @@ func openCard() (*card, error) {
 	c := &card{file: f, raw: raw, in: channel.New(0, longest, tcpip.LinkAddress(a[:]))}
 	c.in.SupportedGSOKind = stack.HostGSOSupported // split does it
 	// The descriptor is never closed.
-	raw.Control(func(fd uintptr) { c.link = ethernet.New(direct{c.in, fd, &c.mute}) })
+	raw.Control(func(fd uintptr) { c.link = ethernet.New(direct{c, c.in, fd}) })
 	c.dhcp = newDHCPConn(c)
 	return c, nil
 }
@@ -72,6 +73,7 @@ func (c *card) receive() {
 			return
 		}
 		for frames := batch[:n]; len(frames) > 0; {
+			c.checked.Store(frames[0].Checked)
 			frames = frames[c.inject(frames):]
 		}
 	}
@@ -82,8 +84,8 @@ func (c *card) receive() {
 func (c *card) inject(frames []linux.CardFrame) int {
 	n, data := join(frames)
 	if n == 0 {
-		n = 1
-		frame := frames[0].Data[:frames[0].Length]
+		n = frames[0].Span()
+		frame := frames[0].Bytes()
 		if c.dhcp.takes(frame) {
 			return n
 		}
@@ -105,9 +107,18 @@ func (c *card) inject(frames []linux.CardFrame) int {
 // direct writes the stack's frames to the card as they come: a queue would need a goroutine that
 // wakes for each. A frame that the card does not take is lost, as any may be.
 type direct struct {
+	*card
 	*channel.Endpoint
-	fd   uintptr // of the card
-	mute *atomic.Bool
+	fd uintptr // of the card
+}
+
+// Capabilities tells the stack, which asks with each packet that comes, whether it must look at the
+// packet's checksums.
+func (d direct) Capabilities() stack.LinkEndpointCapabilities {
+	if d.checked.Load() {
+		return stack.CapabilityRXChecksumOffload
+	}
+	return 0
 }
 
 func (d direct) WritePackets(list stack.PacketBufferList) (int, tcpip.Error) {
@@ -115,6 +126,9 @@ func (d direct) WritePackets(list stack.PacketBufferList) (int, tcpip.Error) {
 	defer outs.Put(o)
 	for _, p := range list.AsSlice() {
 		if d.mute.Load() && isReset(p) {
+			continue
+		}
+		if p.GSOOptions.NeedsCsum && p.Size() > longest && o.whole(d, p) {
 			continue
 		}
 		v := p.ToView()

@@ -1,17 +1,22 @@
 package inet
 
 import (
+	"encoding/binary"
 	"sync"
 	"syscall"
 	"unsafe"
 
+	"gvisor.dev/gvisor/pkg/buffer"
 	"gvisor.dev/gvisor/pkg/tcpip/checksum"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+
+	"github.com/zeroframe/zeroframe/kernel/dev/nic"
 )
 
 // The stack makes packets of TCP that are much longer than a frame, and leaves their checksums
-// open, as for a card that does the rest (TSO). Here they are split, and several frames go to the
-// card by one call.
+// open, as for a card that does the rest (TSO). They go to the card as they are if it is such a
+// one. For others they are split here, and several frames go to the card by one call.
 
 // outFrames is how many frames go by one call at most: interrupts are off in it, and with an e1000
 // it waits until the card has read each.
@@ -75,6 +80,43 @@ func (o *out) split(to direct, packet []byte, ipLength, size int) {
 			return
 		}
 	}
+}
+
+// whole hands over a packet of TCP as it is, and reports whether the card splits it.
+func (o *out) whole(to direct, p *stack.PacketBuffer) bool {
+	const leastSize = 256 // bytes of data in a frame: of smaller ones there would be too many
+	tcpAt, dataAt := header.EthernetMinimumSize+int(p.GSOOptions.L3HdrLen), p.HeaderSize()
+	size := min(int(p.GSOOptions.MSS), longest-dataAt)
+	if size < leastSize || nic.HeaderBytes+p.Size() > nic.Longest() {
+		return false
+	}
+	o.send(to) // what comes before it
+	v := buffer.NewView(nic.HeaderBytes + p.Size())
+	defer v.Release()
+	v.Write(cut(p.NetworkProtocolNumber == header.IPv6ProtocolNumber, tcpAt, dataAt, size))
+	for _, b := range p.AsSlices() {
+		v.Write(b)
+	}
+	o.parts[0], o.n = syscall.Iovec{Base: &v.AsSlice()[0], Len: uint64(v.Size())}, 1
+	o.send(to)
+	return true
+}
+
+// cut returns virtio-net's header (Virtual I/O Device 1.2, 5.1.6) for a packet that is to be split
+// into frames with size bytes of data each. Offsets are in the packet: of TCP, and of the data.
+func cut(six bool, tcp, data, size int) []byte {
+	const (
+		open       = 1  // a flag: the checksum is that of the pseudo-header alone
+		checksumAt = 16 // in TCP's header
+	)
+	h := []byte{open, 1}
+	if six {
+		h[1] = 4
+	}
+	for _, v := range []int{data, size, tcp, checksumAt, 0} {
+		h = binary.LittleEndian.AppendUint16(h, uint16(v))
+	}
+	return h
 }
 
 // setLength sets the length of the data after a header of IP, and has its number go on from that of

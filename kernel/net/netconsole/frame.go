@@ -79,11 +79,11 @@ func (f *frame) send(n int) bool {
 	put16(b[ipLength:], uint16(len(b)-ipAt))
 	put16(b[ipID:], identification)
 	put16(b[ipChecksum:], 0)
-	put16(b[ipChecksum:], ^fold(sum(b[ipAt:udpAt])))
+	put16(b[ipChecksum:], ^nic.Fold(nic.Sum(b[ipAt:udpAt])))
 	put16(b[udpLength:], uint16(len(b)-udpAt))
 	put16(b[udpCheck:], 0)
 	// The pseudo header: both addresses, the protocol, the length.
-	check := ^fold(sum(b[ipSource:]) + protocolUDP + uint64(len(b)-udpAt))
+	check := ^nic.Fold(nic.Sum(b[ipSource:]) + protocolUDP + uint64(len(b)-udpAt))
 	if check == 0 {
 		check = 0xffff // 0 would mean no checksum
 	}
@@ -101,26 +101,6 @@ func (f *frame) setHardware(h Hardware) {
 		v |= uint64(h[i]) << (8 * uint(i))
 	}
 	*(*uint64)(unsafe.Pointer(f)) = v
-}
-
-// sum adds the 16-bit words of b, an odd last byte padded with 0 (RFC 1071).
-func sum(b []byte) (s uint64) {
-	i := 0
-	for ; i+1 < len(b); i += 2 {
-		s += uint64(b[i])<<8 | uint64(b[i+1])
-	}
-	if i < len(b) {
-		s += uint64(b[i]) << 8
-	}
-	return s
-}
-
-// fold reduces a sum to 16 bits, in ones' complement.
-func fold(s uint64) uint16 {
-	for s>>16 != 0 {
-		s = s&0xffff + s>>16
-	}
-	return uint16(s)
 }
 
 func put16(b []byte, v uint16) { b[0], b[1] = byte(v>>8), byte(v) }
