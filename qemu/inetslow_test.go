@@ -4,15 +4,20 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/gopacket"
+	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
+	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 
 	"github.com/zeroframe/zeroframe/qemu/await"
+	"github.com/zeroframe/zeroframe/tools/machine/image"
 )
 
 var slowClients = flag.Int("slow.clients", 2000, "how many clients TestInetSlow/many has")
@@ -100,4 +105,45 @@ func (p *neighbor) beginSlow(n int) []net.Conn {
 		p.t.FailNow()
 	}
 	return all
+}
+
+// TestInetSlowExit: what a program has sent arrives though the program exits at once, and the other
+// machine takes longer to read it than is waited for one that does not answer.
+func TestInetSlowExit(t *testing.T) {
+	t.Parallel()
+	p := newNeighbor(t, newEther(t, "virtio-net-pci"), 0, func([]byte) {}, func(gopacket.Packet) {})
+	const room = 32 << 10
+	least := tcpip.TCPReceiveBufferSizeRangeOption{Min: room, Default: room, Max: room}
+	p.stack.SetTransportProtocolOption(tcp.ProtocolNumber, &least)
+	at := tcpip.FullAddress{NIC: nicOfNeighbor, Port: 7}
+	l, err := gonet.ListenTCP(p.stack, at, ipv4.ProtocolNumber)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	p.vm, p.out = start(t, Config{Kernel: built(t, image.BuildOptions{Package: "./testdata/inet", Inet: true}),
+		Extra: p.ether.args,
+		Append: fmt.Sprintf("report=off net=on ip=%v::%v:255.255.255.0 -- leave exit %[2]v:7 %[2]v:9", guestIP,
+			routerIP)}, "")
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetReadDeadline(time.Now().Add(patience))
+	pause := time.NewTicker(200 * time.Millisecond)
+	defer pause.Stop()
+	got, b := 0, make([]byte, room)
+	for err == nil {
+		<-pause.C
+		var n int
+		n, err = c.Read(b)
+		got += n
+	}
+	if got != 1e6 || err != io.EOF {
+		t.Errorf("%d bytes have come, and then %v; want 1e6", got, err)
+	}
+	if res, err := p.vm.Wait(); err != nil || res.Program != 3 {
+		t.Errorf("%+v, %v; want status 3", res, err)
+	}
 }

@@ -112,12 +112,21 @@ func Panic(reason string) {
 // GoroutinePanic handles linux.PanicCall, the system call by which a goroutine panics. Kernel
 // context.
 func GoroutinePanic(f *arch.TrapFrame, reason []byte) {
-	d := NextStage(tracer.KindPanic)
+	_, _, fp, goesOn, _, _ := f.CallArgs()
+	kind := tracer.KindPanic
+	if goesOn != 0 {
+		kind = tracer.KindTrace
+	}
+	d := NextStage(kind)
 	d.atTrap(f)
 	d.Cause = false
 	d.Reason.bytes(reason)
-	_, _, fp, _, _, _ := f.CallArgs()
-	panicCaller(d, fp)
+	d.fromCaller(fp)
+	WriteTrace()
+	if kind == tracer.KindPanic {
+		EndMachine()
+	}
+	LeaveStages()
 }
 
 // fromCaller makes the crash begin at the caller of the function with the frame record at fp.

@@ -22,6 +22,7 @@ import (
 //	a program joins      the stack's socket for datagrams gets an empty one to the group, with no
 //	                     hops to go, and asks whether some socket is in the group (GatewayMember)
 //	the program exits    arch.ExitCall has the stack send what is left (GatewayExits)
+//	the stack panics     the program goes on without a network (GatewayFails)
 //	another machine      the stack connects from the other machine's address (IP_FREEBIND), or
 //	                     sends a datagram with that address in IPV6_ORIGDSTADDR
 //
@@ -69,6 +70,9 @@ const (
 	// GatewayExits closes the program's ends of all connections, because the program exits, and fills
 	// in the GatewayLeft at an address.
 	GatewayExits
+	// GatewayFails ends the program's connections with other machines (ENETDOWN), because the stack
+	// has failed. From then on there is no way to other machines (ENETUNREACH).
+	GatewayFails
 )
 
 // GatewayLeft is what the stack has not got yet.
@@ -88,6 +92,8 @@ var wireOptions = [...][2]uintptr{
 	{levelSocket, 7}, {levelSocket, 8}, {levelIP, 1}, {levelIP, 2},
 }
 
+const failed = -1
+
 // ownAddress is an address that the machine has on its network.
 type ownAddress struct {
 	ip
@@ -103,7 +109,9 @@ const linkGroup = 0xff02
 
 // Under the kernel lock.
 var (
-	gateways  [2]int32 // the stack's sockets, for connections and for datagrams; 0: none
+	// The stack's sockets, for connections and for datagrams; 0: there is none yet, failed: none any
+	// more.
+	gateways  [2]int32
 	addresses [8]ownAddress
 	numOwn    int // of addresses
 )
@@ -190,9 +198,7 @@ func (s *socket) gatewayIoctl(op, argument uintptr) int64 {
 		p.changed()
 		return 0
 	case op == GatewayResult && p != nil && argument != 0:
-		p.fail(int32(argument))
-		s.peer, s.finished = noSocket, true
-		s.changed()
+		s.failPeer(p, int32(argument))
 		return 0
 	case op == GatewayResult:
 		return -eNOTCONN
@@ -213,6 +219,9 @@ func (s *socket) gatewayIoctl(op, argument uintptr) int64 {
 	case op == GatewayExits:
 		left := exits()
 		return copied(copyOut(argument, addressOf(&left), unsafe.Sizeof(left)))
+	case op == GatewayFails:
+		fails()
+		return 0
 	case op == GatewayRefused, op == GatewayListens, op == GatewayMember:
 		return s.gatewayOfAddress(op, argument)
 	}
@@ -246,6 +255,7 @@ func exits() (left GatewayLeft) {
 			continue
 		}
 		if p := socketOf(t.peer); p != nil && p.stage != connecting {
+			t.told = true // the stack does not hurry: what was sent may still arrive
 			p.hangUp()
 			p.peer = noSocket
 		}
@@ -258,8 +268,25 @@ func exits() (left GatewayLeft) {
 	return left
 }
 
-// gatewayOfAddress is gatewayIoctl for a call with an address of version 6, which a port and another
-// address may follow.
+// fails ends all connections with other machines.
+func fails() {
+	gateways = [...]int32{failed, failed}
+	for t := nextSocket(0); t != nil; t = nextSocket(t.number) {
+		if p := socketOf(t.peer); p != nil && t.ofStack() {
+			t.failPeer(p, eNETDOWN)
+		}
+	}
+}
+
+// failPeer ends the connection of s, a socket of the stack, with p, the program's, by an error.
+func (s *socket) failPeer(p *socket, errno int32) {
+	p.fail(errno)
+	s.peer, s.finished = noSocket, true
+	s.changed()
+}
+
+// gatewayOfAddress is gatewayIoctl for a call with an address of version 6, which a port and
+// another address may follow.
 func (s *socket) gatewayOfAddress(op, argument uintptr) int64 {
 	size := uintptr(16)
 	switch op {

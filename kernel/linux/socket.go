@@ -70,6 +70,7 @@ const (
 	eSOCKTNOSUPPORT       = 94
 	eADDRINUSE            = 98
 	eADDRNOTAVAIL         = 99
+	eNETDOWN              = 100
 	eNETUNREACH           = 101
 	eCONNRESET            = 104
 	eNOBUFS               = 105

@@ -39,14 +39,14 @@ func noSuchCall(c *call, n uintptr) int64 {
 const OwnCalls = 1000
 
 // PanicCall is the number of the system call by which a goroutine calls the kernel's Panic. Its
-// arguments are the address and length of the reason, and the frame pointer of the function that
-// was called to give up.
+// arguments are the address and length of the reason, the frame pointer of the function that was
+// called to give up, and 1 if the machine goes on after the trace, or else 0.
 const PanicCall = 0x7a66_0001
 
 var ownCalls, onPanic uintptr // set once at boot
 
-// OnPanic sets the function that handles PanicCall, in kernel context, and does not return. It must
-// be a top-level function. Early context.
+// OnPanic sets the function that handles PanicCall, in kernel context, and returns if the
+// machine goes on. It must be a top-level function. Early context.
 func OnPanic(f func(frame *arch.TrapFrame, reason []byte)) {
 	onPanic = arch.EntryOf(f)
 }

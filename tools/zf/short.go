@@ -385,6 +385,9 @@ func whose(t *wire.Trace) string {
 	head := ""
 	if t.Goroutine > 0 {
 		head = fmt.Sprintf("goroutine %d", t.Goroutine)
+		if render.OfNetwork(t) {
+			head += " of the network"
+		}
 	} else {
 		head = strings.TrimSpace(printable(t.Context) + " context")
 	}

@@ -135,7 +135,8 @@ func (e *ending) say(s *streams) {
 func tells(t *wire.Trace) int {
 	b := t.Blame()
 	switch {
-	case b.Owner < lookup.Module, render.IsIdle(t): // whose thread has run something before
+	case b.Owner < lookup.Module, render.IsIdle(t), // whose thread has run something before
+		render.Waited(t) && render.OfNetwork(t):
 		return 0
 	case !render.Waited(t), ran(t):
 		return 3

@@ -29,7 +29,7 @@ type addressTable struct {
 func (n *network) configure() {
 	c := netconsole.Options()
 	if c.Source.IsZero() {
-		go n.lease()
+		go n.guard(n.lease)
 		return
 	}
 	p := netip.PrefixFrom(netip.AddrFrom4(c.Source), bits(c.Mask))

@@ -20,7 +20,6 @@ const (
 	longestLook  = 16 * time.Second // between one look and the next
 	firstTrial   = time.Millisecond // in the first ones, a thread may wait for events since before
 	longestTrial = 32 * time.Millisecond
-	permanent    = 4 // goroutines here that wait for descriptors: connections, datagrams, card, clock
 	maxTrace     = 1 << 20
 )
 
@@ -33,7 +32,10 @@ func (n *network) findAsleep() {
 	count := arch.PollWaiters()
 	for wait := firstLook; ; wait = min(2*wait, longestLook) {
 		<-n.clock.after(wait)
-		ours := uint32(permanent + n.streams.Load())
+		ours := uint32(n.waiting.Load())
+		if !n.over.Load() {
+			ours += uint32(n.streams.Load())
+		}
 		if atomic.LoadUint32(count) != ours || !onlyOurs(int(ours)) {
 			continue
 		}
@@ -48,8 +50,9 @@ func (n *network) findAsleep() {
 	}
 }
 
-// onlyOurs reports whether the goroutines that wait for a descriptor are those of this package, want
-// in number, and none is in a system call, which would keep the runtime from looking for events.
+// onlyOurs reports whether the goroutines that wait for a descriptor are those of this package,
+// want in number, and none is in a system call, which would keep the runtime from looking for
+// events.
 func onlyOurs(want int) bool {
 	b := make([]byte, maxTrace)
 	n := runtime.Stack(b, true)

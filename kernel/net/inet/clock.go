@@ -17,9 +17,10 @@ import (
 // not asleep.
 type clock struct {
 	tcpip.Clock
-	file   *alarm
-	mu     sync.Mutex
-	timers timers
+	failure *failure
+	file    *alarm
+	mu      sync.Mutex
+	timers  timers
 }
 
 // timer is one of them.
@@ -54,11 +55,11 @@ func (t *timers) Pop() any {
 	return x
 }
 
-func newClock() (*clock, error) {
+func newClock(x *failure) (*clock, error) {
 	file, err := newAlarm()
-	c := &clock{Clock: tcpip.NewStdClock(), file: file}
+	c := &clock{Clock: tcpip.NewStdClock(), failure: x, file: file}
 	if err == nil {
-		go c.run()
+		x.serve(c.run)
 	}
 	return c, err
 }
@@ -68,7 +69,7 @@ func (c *clock) run() {
 	for c.file.wait() == nil {
 		c.mu.Lock()
 		for now := c.NowMonotonic(); len(c.timers) > 0 && !c.timers[0].at.After(now); {
-			go heap.Pop(&c.timers).(*timer).f()
+			go c.failure.guard(heap.Pop(&c.timers).(*timer).f)
 		}
 		c.set()
 		c.mu.Unlock()

@@ -57,7 +57,8 @@ func (n *network) serveDatagrams() error {
 		return err
 	}
 	n.card.refused = func(from, to netip.AddrPort) { tellRefused(raw, from, to) }
-	go n.takeDatagrams(c, raw)
+	n.gateways = append(n.gateways, c)
+	n.serve(func() { n.takeDatagrams(c, raw) })
 	return nil
 }
 

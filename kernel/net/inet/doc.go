@@ -34,6 +34,7 @@
 //	exit.go     what was sent arrives, though the program ends
 //	refused.go  datagrams that nobody takes
 //	toobig.go   packets that are too big for some network
+//	failure.go  the program goes on when the stack does not
 //	errno.go    the stack's errors as Linux's
 //	gateway.go  calls of the kernel's gateways
 package inet

@@ -50,6 +50,7 @@ type network struct {
 	opening   opening
 	ended     ended
 	workers   workers
+	failure
 }
 
 func init() {
@@ -68,7 +69,7 @@ func init() {
 	}
 	if server, ok := option.Value("ntp"); ok {
 		told := make(chan struct{})
-		go n.keepTime(string(server), told)
+		go n.guard(func() { n.keepTime(string(server), told) })
 		select {
 		case <-told:
 		case <-time.After(patience):
@@ -85,14 +86,13 @@ func start() (*network, error) {
 	log.SetLevel(log.Warning) // the stack's: what others send is not the program's to read
 	neighbors := ipv6.DefaultNDPConfigurations()
 	neighbors.AutoGenTempGlobalAddresses = false // a server wants one that stays
-	clock, err := newClock()
-	if err != nil {
+	n := &network{card: card, addressed: make(chan struct{}), groups: make(map[netip.Addr]bool)}
+	n.workers = workers{failure: &n.failure, next: make(chan func())}
+	if n.clock, err = newClock(&n.failure); err != nil {
 		return nil, fmt.Errorf("clock: %w", err)
 	}
-	n := &network{card: card, clock: clock, addressed: make(chan struct{}),
-		groups: make(map[netip.Addr]bool), workers: workers{next: make(chan func())}}
 	n.Stack = stack.New(stack.Options{
-		Clock:       clock,
+		Clock:       n.clock,
 		HandleLocal: true, // so that no other machine has an address of ours
 		NetworkProtocols: []stack.NetworkProtocolFactory{arp.NewProtocol,
 			ipv4.NewProtocolWithOptions(ipv4.Options{IGMP: ipv4.IGMPOptions{Enabled: true}}),
@@ -113,9 +113,9 @@ func start() (*network, error) {
 	if err := n.serveDatagrams(); err != nil {
 		return nil, fmt.Errorf("datagrams: %w", err)
 	}
-	go card.receive()
+	n.serve(n.receive)
 	n.configure()
-	go n.findHop()
-	go n.findAsleep()
+	go n.guard(n.findHop)
+	go n.guard(n.findAsleep)
 	return n, nil
 }

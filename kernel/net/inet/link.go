@@ -2,7 +2,6 @@ package inet
 
 import (
 	"cmp"
-	"fmt"
 	"net/netip"
 	"os"
 	"sync/atomic"
@@ -57,25 +56,30 @@ func openCard() (*card, error) {
 	return c, nil
 }
 
-// receive gives the stack the frames that come in.
-func (c *card) receive() {
+// receive gives the stack the frames that come in. It goes on after the end of the network, so that
+// the card does not keep them.
+func (n *network) receive() {
 	batch := new(linux.CardBatch)
-	var n uintptr
+	var count uintptr
 	var err error
 	take := func(fd uintptr) bool {
-		n, err = ioctl(fd, linux.CardFrames, uintptr(unsafe.Pointer(batch)))
-		return n > 0 || err != nil
+		count, err = ioctl(fd, linux.CardFrames, uintptr(unsafe.Pointer(batch)))
+		return count > 0 || err != nil
 	}
 	for {
-		if e := c.raw.Read(take); e != nil || err != nil {
-			err = cmp.Or(err, e)
-			fmt.Fprintf(os.Stderr, "inet: %v; the machine has no network any more\n", err)
+		if e := n.card.raw.Read(take); e != nil || err != nil {
+			n.lose(cmp.Or(err, e))
 			return
 		}
-		for frames := batch[:n]; len(frames) > 0; {
-			c.checked.Store(frames[0].Checked)
-			frames = frames[c.inject(frames):]
+		if n.over.Load() {
+			continue
 		}
+		n.guard(func() {
+			for frames := batch[:count]; len(frames) > 0; {
+				n.card.checked.Store(frames[0].Checked)
+				frames = frames[n.card.inject(frames):]
+			}
+		})
 	}
 }
 

@@ -27,7 +27,8 @@ func (n *network) opens(id stack.TransportEndpointID) (done func()) {
 	defer o.mu.Unlock()
 	o.all = append(o.all, id)
 	if len(o.all) > mostOpening {
-		go n.giveUp(o.all[0])
+		oldest := o.all[0]
+		go n.guard(func() { n.giveUp(oldest) })
 		o.all = slices.Delete(o.all, 0, 1)
 	}
 	return func() {

@@ -47,12 +47,13 @@ type ownAddress struct {
 
 func (a *ownAddress) OnChanged(_ stack.AddressLifetimes, state stack.AddressAssignmentState) {
 	if state == stack.AddressAssigned {
-		go a.n.tell(a.prefix, netip.Addr{}, true) // the stack holds its locks
+		// The stack holds its locks.
+		go a.n.guard(func() { a.n.tell(a.prefix, netip.Addr{}, true) })
 	}
 }
 
 func (a *ownAddress) OnRemoved(stack.AddressRemovalReason) {
-	go a.n.tell(a.prefix, netip.Addr{}, false)
+	go a.n.guard(func() { a.n.tell(a.prefix, netip.Addr{}, false) })
 }
 
 func (r *router) OnRecursiveDNSServerOption(_ tcpip.NICID, all []tcpip.Address,
@@ -63,7 +64,8 @@ func (r *router) OnRecursiveDNSServerOption(_ tcpip.NICID, all []tcpip.Address,
 			servers = append(servers, b)
 		}
 	}
-	go (*network)(r).nameServers("router", servers, nil)
+	n := (*network)(r)
+	go n.guard(func() { n.nameServers("router", servers, nil) })
 }
 
 func (r *router) OnDNSSearchListOption(tcpip.NICID, []string, time.Duration)                    {}

@@ -55,9 +55,10 @@ func (n *network) serveStreams() error {
 	if err != nil {
 		return err
 	}
-	*arch.ExitCall() = func() { n.finish(gate) }
+	n.gate, n.gateways = gate, append(n.gateways, l)
+	*arch.ExitCall() = n.finish
 	n.card.begins = n.begins
-	go func() {
+	n.serve(func() {
 		for {
 			c, err := l.Accept()
 			if errors.Is(err, net.ErrClosed) {
@@ -69,7 +70,7 @@ func (n *network) serveStreams() error {
 				time.Sleep(time.Millisecond) // too many files: some will be closed
 			}
 		}
-	}()
+	})
 	// findAsleep knows our goroutines.
 	accept := func(r *tcp.ForwarderRequest) { n.workers.do(func() { n.accept(gate, r) }) }
 	from := tcp.NewForwarder(n.Stack, 0, handshakes, accept)

@@ -8,8 +8,9 @@ const idleWorkers = 16
 // workers are goroutines that do one thing after the other. The stack of a new one grows in several
 // steps until it has room for what a connection needs, which takes as long as much of the rest.
 type workers struct {
-	next chan func()
-	idle atomic.Int32
+	failure *failure
+	next    chan func()
+	idle    atomic.Int32
 }
 
 // do has a goroutine call f.
@@ -17,7 +18,7 @@ func (w *workers) do(f func()) {
 	select {
 	case w.next <- f:
 	default:
-		go w.work(f)
+		go w.failure.guard(func() { w.work(f) })
 	}
 }
 

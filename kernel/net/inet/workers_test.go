@@ -8,7 +8,7 @@ import (
 // TestWorkers: work that waits for other work gets a goroutine of its own, and one that is idle is
 // used again.
 func TestWorkers(t *testing.T) {
-	w := workers{next: make(chan func())}
+	w := workers{failure: new(failure), next: make(chan func())}
 	const n = 3 * idleWorkers
 	begun, end := make(chan bool), make(chan bool)
 	for range n {

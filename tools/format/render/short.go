@@ -277,7 +277,7 @@ func (s *Short) Others(traces []*wire.Trace) (lines []string) {
 	linked := slices.ContainsFunc(traces, func(t *wire.Trace) bool { return runsIn(t, inet) })
 	for _, t := range traces {
 		switch who := s.who(t); {
-		case Waited(t) && linked && (runsIn(t, inet) || runsIn(t, "gvisor.dev/gvisor/pkg/tcpip/")):
+		case Waited(t) && linked && OfNetwork(t) && rests(t):
 			n, _, _ := strings.Cut(t.Reason, " ")
 			count, _ := strconv.Atoi(n) // 0 for "goroutine 7"
 			network += max(count, 1)
@@ -286,6 +286,9 @@ func (s *Short) Others(traces []*wire.Trace) (lines []string) {
 		case len(lines) == mostOthers:
 			more++
 		default:
+			if linked && OfNetwork(t) {
+				who += " of the network"
+			}
 			lines = append(lines, s.Wrap(who+": "+s.at(t, s.Width-len(who)-2), "    ")...)
 		}
 	}
@@ -309,7 +312,11 @@ func (s *Short) Others(traces []*wire.Trace) (lines []string) {
 const (
 	module = "github.com/zeroframe/zeroframe/"
 	inet   = module + "kernel/net/inet."
+	tcpip  = "gvisor.dev/gvisor/pkg/tcpip/"
 )
+
+// OfNetwork reports whether a trace is of a goroutine of the network's stack. Host.
+func OfNetwork(t *wire.Trace) bool { return runsIn(t, inet) || runsIn(t, tcpip) }
 
 // runsIn reports whether the outermost function of a goroutine that is told begins so.
 func runsIn(t *wire.Trace, prefix string) bool {
@@ -329,6 +336,18 @@ func Waited(t *wire.Trace) bool {
 	of := strings.TrimLeft(t.Reason, "0123456789")
 	return strings.HasPrefix(t.Reason, "goroutine ") ||
 		len(of) < len(t.Reason) && strings.HasPrefix(of, " goroutines [")
+}
+
+// rests reports whether a goroutine waits as those of the network do when there is nothing to do,
+// and not for a lock.
+func rests(t *wire.Trace) bool {
+	_, state, _ := strings.Cut(t.Reason, "[")
+	for _, s := range []string{"IO wait", "chan receive", "select,", "select]"} {
+		if strings.HasPrefix(state, s) {
+			return true
+		}
+	}
+	return false
 }
 
 // who says whose trace it is.
