@@ -91,6 +91,24 @@ func (s *socket) portTaken(a *address) bool {
 	return false
 }
 
+// turn chooses between sockets that share a port (SO_REUSEPORT), by who sends.
+type turn struct{ hash, n uint64 }
+
+func sharing(from ip, port uint16) turn {
+	return turn{from.hi ^ from.lo ^ uint64(port)<<32, 1}
+}
+
+// takes reports whether t takes the place of the best socket before it, which is as good. Each of n
+// does for one sender of n.
+func (x *turn) takes(best, t *socket) bool {
+	if best.options[optReusePort]&t.options[optReusePort] == 0 {
+		return false
+	}
+	x.n++
+	x.hash = x.hash*6364136223846793005 + 1442695040888963407 // Knuth's, for MMIX
+	return x.hash>>33%x.n == 0
+}
+
 // takePort gives a socket its address, with a free port if the address has none.
 func (s *socket) takePort(a *address) int64 {
 	if a.port != 0 {

@@ -110,10 +110,10 @@ func (t *socket) hearsInet(from, to *address) bool {
 		(t.stage != connected || t.remote.same(from))
 }
 
-// findReceiver returns the socket that receives datagrams between the two addresses, or nil;
-// of several that are as good the oldest.
+// findReceiver returns the socket that receives datagrams between the two addresses, or nil: of
+// several that are as good the newest, or, if they share the port, one for each sender.
 func (s *socket) findReceiver(from, to *address) (best *socket) {
-	most := 0
+	most, turn := 0, sharing(from.ip, from.port)
 	for t := socketOf(ports[0][to.port%portLists]); t != nil; t = socketOf(t.nextOfPort) {
 		if !t.hearsInet(from, to) {
 			continue
@@ -128,7 +128,7 @@ func (s *socket) findReceiver(from, to *address) (best *socket) {
 		if t.stage == connected {
 			score += 4
 		}
-		if score > most || score == most && t.number < best.number {
+		if score > most || score == most && turn.takes(best, t) {
 			best, most = t, score
 		}
 	}

@@ -90,9 +90,13 @@ func (c *call) connectInet(f *file, s *socket, a *address) int64 {
 }
 
 // findListener returns the listener for what s sends to an address, or nil: the one bound to that
-// address, or else one for all addresses of its version, or of both; of several the oldest.
+// address, or else one for all addresses of its version, or of both; of several that share the port
+// one for each s.
 func (s *socket) findListener(a *address) (best *socket) {
-	most := 0
+	most, turn := 0, sharing(s.local.ip, s.local.port)
+	if !s.bound {
+		turn = sharing(s.local.ip, lastGiven)
+	}
 	for t := socketOf(ports[0][a.port%portLists]); t != nil; t = socketOf(t.nextOfPort) {
 		if t.stage != listening || t.protocol != s.protocol || t.local.port != a.port ||
 			!t.covers(&t.local, a) {
@@ -104,7 +108,7 @@ func (s *socket) findListener(a *address) (best *socket) {
 		} else if t.family == afInet {
 			score = 2
 		}
-		if score > most || score == most && t.number < best.number {
+		if score > most || score == most && turn.takes(best, t) {
 			best, most = t, score
 		}
 	}
