@@ -188,6 +188,12 @@ func sourceFor(to *ip) (best *ownAddress) {
 	return best
 }
 
+// hasRoute reports whether the machine has an address for talking to another machine.
+func (a *ip) hasRoute() bool {
+	from := sourceFor(a)
+	return from != nil && (a.isLinkLocal() || !from.isLinkLocal())
+}
+
 // gatewayIoctl is ioctl for sockets of the stack.
 func (s *socket) gatewayIoctl(op, argument uintptr) int64 {
 	p := socketOf(s.peer)

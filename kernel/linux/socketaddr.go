@@ -127,7 +127,7 @@ func (s *socket) inAddress(to *address, from, n uintptr) int64 {
 		to.ip = ip{0, mapped | raw.big64(4)>>32}
 	case to.family == afInet6 && s.family == afInet6 && n >= sizeInet6-4: // RFC 2133's form
 		to.ip = raw.ip(8)
-		if n >= sizeInet6 && to.hi>>48 == linkGroup {
+		if n >= sizeInet6 && (to.hi>>48 == linkGroup || to.isLinkLocal()) {
 			to.link = raw.little32(24)
 		}
 	case to.family == afInet || to.family == afInet6 && s.family == afInet6:

@@ -178,6 +178,8 @@ func sysBind(c *call, _ *file, s *socket) int64 {
 		return -eINVAL
 	case a.family == afInet6 && s.options[optV6Only] != 0 && a.isV4():
 		return -eINVAL
+	case a.isLinkLocal() && s.lacksZone(&a):
+		return -eINVAL
 	case !a.isAny() && !a.isOwn() && !s.bindsFreely() && !(s.kind == sockDgram &&
 		(a.isMulticast() || a.isBroadcast())):
 		return -eADDRNOTAVAIL
@@ -194,6 +196,13 @@ func (s *socket) bindsFreely() bool {
 	return s.options[optFreeBind]|s.options[optFreeBind6] != 0
 }
 
+// lacksZone reports whether an address means something on one network only, and the program has
+// not said on which. (The network's stack has one.)
+func (s *socket) lacksZone(a *address) bool {
+	return (a.isLinkLocal() || a.hi>>48 == linkGroup && s.options[optGroupIf6] == 0) &&
+		a.link == 0 && !s.ofStack()
+}
+
 // route completes a destination: the "any" address becomes this machine's. It returns an error if
 // there is no way to it.
 func (s *socket) route(a *address) int64 {
@@ -207,7 +216,7 @@ func (s *socket) route(a *address) int64 {
 	switch {
 	case s.family == afInet6 && a.isV4() && s.options[optV6Only] != 0:
 		return -eNETUNREACH
-	case s.gateway(a) != nil && sourceFor(&a.ip) != nil:
+	case s.gateway(a) != nil && a.hasRoute():
 		if s.bound && s.local.isLoopback() {
 			return -eINVAL
 		}

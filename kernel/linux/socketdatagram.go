@@ -42,8 +42,11 @@ func (s *socket) connectDatagrams(a *address) int64 {
 		s.changed()
 		return 0
 	}
-	if a.family == afInet && s.family == afInet6 && s.options[optV6Only] != 0 {
+	switch {
+	case a.family == afInet && s.family == afInet6 && s.options[optV6Only] != 0:
 		return -eNETUNREACH
+	case s.lacksZone(a):
+		return -eINVAL
 	}
 	if errno := s.route(a); errno != 0 {
 		return errno

@@ -32,7 +32,7 @@ func sysConnect(c *call, f *file, s *socket) int64 {
 		return 0
 	case c.again && s.err != 0:
 		return s.takeError()
-	case s.stage == listening && s.isLocal():
+	case s.stage == listening && s.isLocal(), a.isLinkLocal() && s.lacksZone(&a):
 		return -eINVAL
 	case s.stage != fresh:
 		return -eISCONN
