@@ -173,7 +173,7 @@ func (c *call) sendDatagram(f *file, s *socket, x *transfer) int64 {
 	if errno := x.inControl(s, &a, &how); errno != 0 {
 		return errno
 	}
-	if errno := s.route(&a); errno != 0 {
+	if errno := s.leaves(&a, &how, x.total); errno != 0 {
 		return errno
 	}
 	if errno := s.bindAny(); errno != 0 {
@@ -188,15 +188,23 @@ func (c *call) sendDatagram(f *file, s *socket, x *transfer) int64 {
 		}
 	}
 	x.setHead(s, &a, &how)
+	var errno int64
 	if a.isMulticast() || a.isBroadcast() {
-		if errno := x.sendAll(s, &from, &a); errno != 0 {
-			return errno
-		}
-		return int64(x.total)
+		errno = x.sendAll(s, &from, &a)
+	} else {
+		errno = x.sendOne(s, &from, &a)
 	}
-	to := s.gateway(&a)
+	if errno != 0 {
+		return errno
+	}
+	return int64(x.total)
+}
+
+// sendOne sends a datagram to the one socket that an address is of, if there is one.
+func (x *transfer) sendOne(s *socket, from, a *address) int64 {
+	to := s.gateway(a)
 	if to == nil {
-		to = s.findReceiver(&from, &a)
+		to = s.findReceiver(from, a)
 	}
 	switch {
 	case to == nil && s.isGateway():
@@ -212,11 +220,30 @@ func (c *call) sendDatagram(f *file, s *socket, x *transfer) int64 {
 	case to.in.room() < unsafe.Sizeof(datagram{})+x.total:
 		// It is lost, as a UDP datagram may be.
 	default:
-		if errno := x.deliver(to, &from); errno != 0 {
-			return errno
+		return x.deliver(to, from)
+	}
+	return 0
+}
+
+// leaves finds the way of a datagram to an address. It returns an error if there is none, or if the
+// datagram cannot go there as it is.
+func (s *socket) leaves(a *address, how *inetSend, size uintptr) int64 {
+	errno := s.route(a)
+	if errno != 0 || s.gateway(a) == nil {
+		return errno
+	}
+	discover, headers := optDiscover6, uintptr(48)
+	if a.isV4() {
+		discover, headers = optDiscover, 28
+		if how.source.family != 0 && how.source.isLoopback() {
+			return -eINVAL
 		}
 	}
-	return int64(x.total)
+	const do, probe = 2, 3 // IP_PMTUDISC_DO, IP_PMTUDISC_PROBE: no fragments
+	if mode := s.options[discover]; (mode == do || mode == probe) && size > ethMTU-headers {
+		return -eMSGSIZE
+	}
+	return 0
 }
 
 // sendLocal sends a datagram to a local socket, or waits until it has room.

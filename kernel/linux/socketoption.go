@@ -43,8 +43,10 @@ const (
 	optRecvTo6
 	optFreeBind6
 	optTransparent
+	optDiscover
+	optDiscover6
 	optRest
-	numOptions = optRest + 35
+	numOptions = optRest + 33
 )
 
 // How an option accepts a number.
@@ -99,6 +101,9 @@ var optionTable = [numOptions]option{
 	optFreeBind6:   {level: levelIPv6, name: 78, how: yesNo},
 	optTransparent: {level: levelIP, name: 19, how: yesNo | notNone, errno: ePERM},
 
+	optDiscover:  {level: levelIP, name: 10, errno: eINVAL, initial: 1, hi: 5},
+	optDiscover6: {level: levelIPv6, name: 23, errno: eINVAL, initial: 1, hi: 5},
+
 	optRest: {level: levelSocket, name: 1, how: yesNo, errno: eACCES}, // SO_DEBUG
 	{level: levelSocket, name: 5, how: yesNo},                             // SO_DONTROUTE
 	{level: levelSocket, name: 9, how: yesNo},                             // SO_KEEPALIVE
@@ -122,7 +127,6 @@ var optionTable = [numOptions]option{
 	// TCP_THIN_LINEAR_TIMEOUTS.
 	{level: levelTCP, name: 16, errno: eINVAL, hi: 1},
 
-	{level: levelIP, name: 10, errno: eINVAL, initial: 1, hi: 5},     // IP_MTU_DISCOVER
 	{level: levelIP, name: 11, how: yesNo},                           // IP_RECVERR
 	{level: levelIP, name: 21, how: notNone, errno: eINVAL, hi: 255}, // IP_MINTTL
 	{level: levelIP, name: 24, how: yesNo},                           // IP_BIND_ADDRESS_NO_PORT
@@ -130,7 +134,6 @@ var optionTable = [numOptions]option{
 	{level: levelIP, name: 3, errno: eNOPROTOOPT, lo: 1},             // IP_HDRINCL
 
 	{level: levelIPv6, name: 19, errno: eINVAL, initial: 1, hi: 1}, // IPV6_MULTICAST_LOOP
-	{level: levelIPv6, name: 23, errno: eINVAL, initial: 1, hi: 5}, // IPV6_MTU_DISCOVER
 	{level: levelIPv6, name: 25, how: yesNo},                       // IPV6_RECVERR
 	{level: levelIPv6, name: 60, how: yesNo},                       // IPV6_RECVPATHMTU
 	{level: levelIPv6, name: 62, how: yesNo | anySize},             // IPV6_DONTFRAG
@@ -387,19 +390,14 @@ func sysGetsockopt(c *call, _ *file, s *socket) int64 {
 		s.stage != connected,
 		level == levelIPv6 && name == ipv6PathMTU && room >= 32 && s.stage != connected:
 		return -eNOTCONN
-	case level == levelIP && name == ipMTU:
-		words[0], size = loMTU, 4
-		if s.remote.isV4() {
-			words[0]-- // a version 4 packet can hold no more
-		}
-	case level == levelIPv6 && name == ipv6MTU:
-		words[0], size = loMTU, 4
+	case level == levelIP && name == ipMTU, level == levelIPv6 && name == ipv6MTU:
+		words[0], size = s.mtu(), 4
 	case level == levelIPv6 && name == ipv6PathMTU:
 		if room < 32 {
 			return -eINVAL
 		}
 		// The address is left out, as on Linux.
-		words[7], size = loMTU, 32
+		words[7], size = s.mtu(), 32
 	}
 	if errno != 0 {
 		return errno
@@ -459,10 +457,24 @@ func (s *socket) getSocketOption(name uintptr, words *[8]uint32) (size uintptr, 
 	return 4, 0
 }
 
+// mtu is the size of the largest packet to where a socket is connected.
+func (s *socket) mtu() uint32 {
+	switch {
+	case !s.remote.isOwn():
+		return ethMTU
+	case s.remote.isV4():
+		return loMTU - 1 // a packet can hold no more
+	}
+	return loMTU
+}
+
 // segment is the largest segment that TCP sends.
 func (s *socket) segment() uint32 {
-	if s.stage == connected {
-		return loMTU - 53 // version 4: minus two headers of 20 bytes, and options of 12
+	switch {
+	case s.stage == connected && s.remote.isV4():
+		return s.mtu() - 52 // two headers of 20 bytes, and options of 12
+	case s.stage == connected:
+		return s.mtu() - 72
 	}
 	if n := s.options[optMaxSeg]; n != 0 {
 		return uint32(n)
