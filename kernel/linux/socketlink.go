@@ -72,7 +72,23 @@ func (r *linkReply) add(kind uint32, body []uint32) {
 	}
 }
 
-// addCard adds what there is to say about the network card, or its addresses of a family, 0: all.
+// addAll adds all links, or all addresses of a family: of any other than those two all, first those
+// of version 4.
+func (r *linkReply) addAll(kind, family uint32) {
+	for i := range linkMessages {
+		m := &linkMessages[i]
+		if m.asked != kind || m.family != 0 && m.family != family &&
+			(family == afInet || family == afInet6) {
+			continue
+		}
+		r.add(m.kind|flagMulti, m.words[:m.n])
+		if hasEth0() {
+			r.addCard(kind, m.family)
+		}
+	}
+}
+
+// addCard adds what there is to say about the network card, or its addresses of a family.
 func (r *linkReply) addCard(kind, family uint32) {
 	if kind == getLink {
 		a := nic.Address()
@@ -83,9 +99,9 @@ func (r *linkReply) addCard(kind, family uint32) {
 		r.add(newLink|flagMulti, body[:])
 		return
 	}
-	for i := range addresses[:numOwn] {
-		o := &addresses[i]
-		if family != 0 && family != afInet6 && !o.isV4() || family == afInet6 && o.isV4() {
+	for i := range 2 * numOwn { // those that mean something on one network only come last
+		o := &addresses[i%numOwn]
+		if o.isV4() != (family == afInet) || o.isLinkLocal() != (i >= numOwn) {
 			continue
 		}
 		var raw rawAddress
@@ -130,15 +146,7 @@ func (s *socket) askLink(x *transfer) int64 {
 	r := linkReply{seq: request[2], port: uint32(s.local.lo)}
 	kind, family := request[1]&0xffff, request[4]&0xff
 	if request[1]&flagDump == flagDump && (kind == getLink || kind == getAddr) {
-		for i := range linkMessages {
-			if m := &linkMessages[i]; m.asked == kind && (family == 0 || m.family == 0 ||
-				family == m.family) {
-				r.add(m.kind|flagMulti, m.words[:m.n])
-			}
-		}
-		if hasEth0() {
-			r.addCard(kind, family)
-		}
+		r.addAll(kind, family)
 		request[4] = 0
 		r.add(linkDone|flagMulti, request[4:])
 	} else {
