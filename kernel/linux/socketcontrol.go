@@ -82,7 +82,7 @@ func (x *transfer) inControl(s *socket, to *address, how *inetSend) int64 {
 			errno = how.inInfo6(s, &m, v4)
 		case m.level == levelIP && v4:
 			errno = how.inControl4(s, &m, number)
-		case m.level != levelIPv6 || v4:
+		case m.level != levelIPv6 || v4 && !s.isGateway():
 		case m.n != 4 || m.kind != ipv6HopLimit && m.kind != ipv6Class || number < -1 || number > 255:
 			errno = -eINVAL
 		case m.kind == ipv6HopLimit:
@@ -194,6 +194,9 @@ func (x *transfer) setHead(s *socket, to *address, how *inetSend) {
 func (x *transfer) outInet(s *socket, h *datagram) {
 	to := address{ip: h.to, port: h.toPort}
 	link := max(h.link, loIndex)
+	if to.isOwn() && !to.isLoopback() {
+		link = ethIndex
+	}
 	if s.options[optPacketInfo6] != 0 && s.family == afInet6 {
 		var b rawAddress
 		b.putIP(0, h.to)

@@ -75,7 +75,7 @@ func give(c *net.UDPConn, id stack.TransportEndpointID, p *stack.PacketBuffer) b
 	}
 	to := netip.AddrPortFrom(netip.AddrFrom16(addr(id.LocalAddress).As16()), id.LocalPort)
 	from := netip.AddrPortFrom(addr(id.RemoteAddress), id.RemotePort)
-	_, _, err := c.WriteMsgUDPAddrPort(data, source(from), to)
+	_, _, err := c.WriteMsgUDPAddrPort(data, origin(from, p), to)
 	return !errors.Is(err, syscall.ECONNREFUSED)
 }
 
@@ -92,18 +92,32 @@ func undamaged(u header.UDP, data []byte, ip header.Network, version tcpip.Netwo
 	return data, length && whole
 }
 
-// source returns the control message by which a datagram has another machine's address.
-func source(from netip.AddrPort) []byte {
-	b := make([]byte, syscall.CmsgSpace(syscall.SizeofSockaddrInet6))
-	binary.LittleEndian.PutUint64(b, uint64(syscall.CmsgLen(syscall.SizeofSockaddrInet6)))
-	binary.LittleEndian.PutUint32(b[8:], syscall.IPPROTO_IPV6)
-	binary.LittleEndian.PutUint32(b[12:], ipv6OrigDst)
-	to := b[syscall.CmsgLen(0):]
-	binary.LittleEndian.PutUint16(to, syscall.AF_INET6)
-	binary.BigEndian.PutUint16(to[2:], from.Port())
-	a := from.Addr().As16()
-	copy(to[8:], a[:])
-	return b
+// origin returns the control messages by which a datagram has another machine's address, and what
+// its packet says of hops and of the type of service.
+func origin(from netip.AddrPort, p *stack.PacketBuffer) []byte {
+	var a [syscall.SizeofSockaddrInet6]byte
+	binary.LittleEndian.PutUint16(a[:], syscall.AF_INET6)
+	binary.BigEndian.PutUint16(a[2:], from.Port())
+	ip := from.Addr().As16()
+	copy(a[8:], ip[:])
+	tos, _ := p.Network().TOS()
+	hops := uint8(0)
+	if h := p.NetworkHeader().Slice(); p.NetworkProtocolNumber == header.IPv4ProtocolNumber {
+		hops = header.IPv4(h).TTL()
+	} else {
+		hops = header.IPv6(h).HopLimit()
+	}
+	b := addControl(nil, ipv6OrigDst, a[:])
+	b = addControl(b, syscall.IPV6_TCLASS, []byte{tos, 0, 0, 0})
+	return addControl(b, syscall.IPV6_HOPLIMIT, []byte{hops, 0, 0, 0})
+}
+
+// addControl adds a control message of IPv6.
+func addControl(b []byte, kind uint32, data []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, uint64(syscall.CmsgLen(len(data))))
+	b = binary.LittleEndian.AppendUint32(b, syscall.IPPROTO_IPV6)
+	b = append(binary.LittleEndian.AppendUint32(b, kind), data...)
+	return append(b, make([]byte, syscall.CmsgSpace(len(data))-syscall.CmsgLen(len(data)))...)
 }
 
 // takeDatagrams sends what the program sends.
