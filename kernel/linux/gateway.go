@@ -58,8 +58,10 @@ const (
 	// GatewayListens takes the address of 18 bytes, an address of version 6 and a port. It returns 1
 	// if there is a listener for it, or else 0.
 	GatewayListens
-	// GatewayOptions takes the address of a word for each of wireOptions, which become those of the
-	// program's end.
+	// GatewayOptions takes the address of a word for each of wireOptions, which become those that the
+	// program has set, and returns 1 if the stack was to look at them. Until that has been done, what
+	// the program sends after it has set one cannot be read: GatewayChanged. Once the program has
+	// reset the connection the error is ECONNRESET.
 	GatewayOptions
 	// GatewayRefused takes the address of 36 bytes, the addresses and ports of a datagram's sender and
 	// of its destination, where nobody takes it: a socket that is connected so has that error.
@@ -75,6 +77,9 @@ const (
 	GatewayFails
 )
 
+// GatewayChanged is the errno of a read before which the stack must look at the options.
+const GatewayChanged = 85 // ERESTART, which no program gets
+
 // GatewayLeft is what the stack has not got yet.
 type GatewayLeft struct {
 	Waiting   uint64 // bytes that wait for it
@@ -89,7 +94,7 @@ const DatagramHeader = uint64(unsafe.Sizeof(datagram{}))
 // written.
 var wireOptions = [...][2]uintptr{
 	{levelTCP, 1}, {levelSocket, 9}, {levelTCP, 4}, {levelTCP, 5}, {levelTCP, 6}, {levelTCP, 18},
-	{levelSocket, 7}, {levelSocket, 8}, {levelIP, 1}, {levelIP, 2},
+	{levelSocket, 7}, {levelSocket, 8}, {levelIP, 1}, {levelIP, 2}, {levelIPv6, 67}, {levelIPv6, 16},
 }
 
 const failed = -1
@@ -215,13 +220,24 @@ func (s *socket) gatewayIoctl(op, argument uintptr) int64 {
 		return 0
 	case op == GatewayAddress:
 		return setAddress(argument)
-	case op == GatewayOptions && p != nil:
-		p.told = false
+	case op == GatewayOptions:
+		told := int64(0)
+		if s.told {
+			told, s.told = 1, false
+		}
+		if p == nil && s.err != 0 {
+			return -eCONNRESET
+		}
 		var words [len(wireOptions)]uint32
 		for i, o := range wireOptions {
-			words[i] = uint32(p.options[p.findOption(o[0], o[1])])
+			if at := s.findOption(o[0], o[1]); at >= 0 {
+				words[i] = uint32(s.options[at])
+			}
 		}
-		return copied(copyOut(argument, addressOf(&words), unsafe.Sizeof(words)))
+		if !copyOut(argument, addressOf(&words), unsafe.Sizeof(words)) {
+			return -eFAULT
+		}
+		return told
 	case op == GatewayExits:
 		left := exits()
 		return copied(copyOut(argument, addressOf(&left), unsafe.Sizeof(left)))
@@ -331,15 +347,30 @@ func refused(local, remote *address) {
 	}
 }
 
-// tellOptions has the stack look at the options of a connection, by an empty datagram with its
-// addresses that has no hops to go. Until it looks, it is told once.
+// tellOptions gives the stack's end of a connection the options that the program has set, and has
+// the stack look at them, by an empty datagram with the connection's addresses that has no hops to
+// go. Until it looks, it is told once.
 func (s *socket) tellOptions() {
 	p := socketOf(s.peer)
-	if p == nil || s.told || s.kind != sockStream || !p.ofStack() {
+	if p == nil || s.kind != sockStream || !p.ofStack() {
 		return
 	}
-	s.told = sendEmpty(&datagram{from: s.local.ip, port: s.local.port,
-		to: s.remote.ip, toPort: s.remote.port})
+	s.passOptions(p)
+	if !p.told {
+		p.told = true
+		sendEmpty(&datagram{from: s.local.ip, port: s.local.port,
+			to: s.remote.ip, toPort: s.remote.port})
+	}
+}
+
+// passOptions sets the options of t that packets show to those of s.
+func (s *socket) passOptions(t *socket) {
+	for _, o := range wireOptions {
+		from, to := s.findOption(o[0], o[1]), t.findOption(o[0], o[1])
+		if from >= 0 && to >= 0 {
+			t.options[to] = s.options[from]
+		}
+	}
 }
 
 // sendEmpty sends a datagram without data to the stack. It returns false if there is no room.

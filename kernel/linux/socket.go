@@ -112,7 +112,7 @@ type socket struct {
 	shutRead      bool // nothing more is received
 	shutWrite     bool // nothing more can be sent
 	finished      bool // the peer sends nothing more
-	told          bool // the network's stack will look at the options
+	told          bool // the network's stack, whose socket it is, is to look at its options
 	local, remote address
 	node          vfs.ID // its name in the file tree, which it holds; 0: none
 

@@ -79,6 +79,9 @@ func (c *call) receiveStream(f *file, s *socket, x *transfer) int64 {
 	if x.total == 0 {
 		return 0
 	}
+	if s.told {
+		return -GatewayChanged
+	}
 	t := thread.Current()
 	before := t.Done
 	if s.in.n == 0 {

@@ -134,8 +134,12 @@ func (s *socket) join(l *socket) int64 {
 	}
 	s.stage, s.peer = connected, t.number
 	t.stage, t.peer = connected, s.number
-	if l.isInet() && l.isGateway() {
+	switch {
+	case l.isInet() && l.isGateway():
 		s.stage = connecting // until the stack has reached the other machine
+		s.passOptions(t)
+	case s.ofStack():
+		t.passOptions(s)
 	}
 	if l.first == 0 {
 		l.first = t.number

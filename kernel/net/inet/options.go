@@ -3,6 +3,7 @@ package inet
 import (
 	"net"
 	"net/netip"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -19,6 +20,7 @@ type wireOptions struct {
 	userTimeout               uint32 // ms
 	sendBuffer, receiveBuffer uint32
 	typeOfService, timeToLive uint32
+	trafficClass, hopLimit    uint32 // of version 6
 }
 
 // Buffers of a socket whose program has said nothing of them: the stack's own sizes are right.
@@ -31,6 +33,7 @@ const (
 // until forget is called. local is the address of the program's socket.
 func (n *network) know(s *stream, local, remote netip.AddrPort) (forget func()) {
 	key := [2]netip.AddrPort{local, remote}
+	s.six = local.Addr().Is6()
 	n.ends.Store(key, s)
 	s.setOptions()
 	return func() { n.ends.CompareAndDelete(key, s) }
@@ -42,15 +45,27 @@ func plain(a net.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(p.Addr().Unmap().WithZone(""), p.Port())
 }
 
-// setOptions sets the options on the connection that the program's socket has.
+// setOptions sets the options on the connection that the program's socket has. What the program
+// sends then goes with them.
 func (s *stream) setOptions() {
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	s.raw.Control(s.takeOptions)
+}
+
+// takeOptions is setOptions while nothing is taken from the program.
+func (s *stream) takeOptions(fd uintptr) {
 	var o wireOptions
-	var err error
-	s.raw.Control(func(fd uintptr) {
-		_, err = ioctl(fd, linux.GatewayOptions, uintptr(unsafe.Pointer(&o)))
-	})
-	if err != nil {
-		return // the program has closed it
+	told, err := ioctl(fd, linux.GatewayOptions, uintptr(unsafe.Pointer(&o)))
+	if err == syscall.ECONNRESET { // the program has reset the connection
+		s.wire.Abort()
+	}
+	if err != nil || told == 0 && s.optioned {
+		return
+	}
+	s.optioned = true
+	if s.six {
+		o.typeOfService = o.trafficClass
 	}
 	to := s.wire.SocketOptions()
 	to.SetDelayOption(o.noDelay == 0)
@@ -64,6 +79,7 @@ func (s *stream) setOptions() {
 	s.wire.SetSockOptInt(tcpip.KeepaliveCountOption, int(o.count))
 	s.wire.SetSockOptInt(tcpip.IPv4TOSOption, int(o.typeOfService))
 	s.wire.SetSockOptInt(tcpip.IPv4TTLOption, int(o.timeToLive))
+	s.wire.SetSockOptInt(tcpip.IPv6HopLimitOption, int(o.hopLimit))
 	if o.sendBuffer != initialSend {
 		to.SetSendBufferSize(int64(o.sendBuffer), true)
 	}

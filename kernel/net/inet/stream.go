@@ -83,10 +83,15 @@ func (n *network) serveStreams() error {
 
 // stream is a connection: the end that the program's socket is connected to, and the stack's.
 type stream struct {
-	local io.WriteCloser
-	raw   syscall.RawConn
-	wire  tcpip.Endpoint
-	queue waiter.Queue
+	local  io.WriteCloser
+	raw    syscall.RawConn
+	wire   tcpip.Endpoint
+	queue  waiter.Queue
+	six    bool        // it is of version 6
+	failed tcpip.Error // what out has found; in reads it when out has ended
+
+	sending  sync.Mutex // while bytes are taken from the program, or its options
+	optioned bool       // it has options of the program
 }
 
 func newStream(c *net.TCPConn) (*stream, error) {
@@ -328,9 +333,13 @@ func (s *stream) out(made <-chan struct{}) {
 func (s *stream) received() (b *[pieceSize]byte, n int, err error) {
 	e := s.raw.Read(func(fd uintptr) bool {
 		b = pieces.Get().(*[pieceSize]byte)
+		s.sending.Lock()
+		defer s.sending.Unlock()
 		for {
 			n, err = syscall.Read(int(fd), b[:])
-			if err != syscall.EINTR {
+			if err == syscall.Errno(linux.GatewayChanged) {
+				s.takeOptions(fd)
+			} else if err != syscall.EINTR {
 				break
 			}
 		}
