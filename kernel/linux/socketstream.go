@@ -270,12 +270,15 @@ func (s *socket) hangUp() {
 		p.fail(eCONNREFUSED)
 		return
 	}
+	abort := s.in.n > 0 || s.isInet() && s.linger[0] != 0 && s.linger[1] == 0
+	if abort {
+		s.tellOptions() // the stack may be waiting for the other machine, and resets the connection
+	}
 	p.peer = noSocket
-	abort := s.isInet() && s.linger[0] != 0 && s.linger[1] == 0
 	switch {
-	case (s.in.n > 0 || abort) && p.finished && s.isInet():
+	case abort && p.finished && s.isInet():
 		p.reset(ePIPE)
-	case s.in.n > 0 || abort:
+	case abort:
 		p.reset(eCONNRESET)
 	default:
 		p.finished = true

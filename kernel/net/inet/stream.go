@@ -255,6 +255,11 @@ func (s *stream) in(outDone <-chan struct{}) {
 		case *tcpip.ErrWouldBlock:
 			<-ready
 		case *tcpip.ErrClosedForReceive:
+			if s.wire.State() == uint32(tcp.StateError) { // the stack says why once: out knows
+				<-outDone
+				s.result(errno(s.failed))
+				return
+			}
 			s.raw.Control(func(fd uintptr) { syscall.Shutdown(int(fd), syscall.SHUT_WR) })
 			s.refused(ready, outDone)
 			return
@@ -284,7 +289,7 @@ func (s *stream) inAll() tcpip.Error {
 // refused waits until out has ended, or the other machine, which sends nothing more, has refused
 // what the program sends.
 func (s *stream) refused(ready, outDone <-chan struct{}) {
-	for s.wire.State() != uint32(tcp.StateError) {
+	for !s.reset() {
 		select {
 		case <-ready:
 		case <-outDone:
@@ -292,6 +297,18 @@ func (s *stream) refused(ready, outDone <-chan struct{}) {
 		}
 	}
 	s.result(syscall.EPIPE)
+}
+
+// reset reports whether the other machine, which sends nothing more, has reset the connection. (The
+// stack closes a connection then as if it had ended, but it has an error.)
+func (s *stream) reset() bool {
+	switch tcp.EndpointState(s.wire.State()) {
+	case tcp.StateError:
+		return true
+	case tcp.StateClose:
+		return s.wire.LastError() != nil
+	}
+	return false
 }
 
 // out moves what the program sends to the other machine, until its end. Until the channel made is
@@ -365,6 +382,7 @@ func (s *stream) write(b []byte, ready <-chan struct{}) bool {
 		case *tcpip.ErrWouldBlock:
 			<-ready
 		default:
+			s.failed = err
 			return false
 		}
 	}
