@@ -56,7 +56,7 @@ const (
 	// nothing, and with one of version 4 the router's, or 0.
 	GatewayAddress
 	// GatewayListens takes the address of 18 bytes, an address of version 6 and a port. It returns 1
-	// if there is a listener for it, or else 0.
+	// if there is a listener for it, 2 if its backlog is full, or else 0.
 	GatewayListens
 	// GatewayOptions takes the address of a word for each of wireOptions, which become those that the
 	// program has set, and returns 1 if the stack was to look at them. Until that has been done, what
@@ -326,7 +326,11 @@ func (s *socket) gatewayOfAddress(op, argument uintptr) int64 {
 	case GatewayRefused:
 		refused(&a, &address{ip: raw.ip(18), port: raw.big16(34)})
 	case GatewayListens:
-		yes = s.findListener(&a) != nil
+		l := s.findListener(&a)
+		if l != nil && l.waiting > l.backlog && l.options[optReusePort] == 0 {
+			return 2
+		}
+		yes = l != nil
 	case GatewayMember:
 		yes = isMember(&a.ip)
 	}

@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	handshakes  = 4096            // that other machines have begun at a time
-	acceptLimit = 3 * time.Second // for the program to take a connection, if its backlog is full
-	pieceSize   = 64 << 10        // bytes that are moved at a time
+	handshakes  = 4096        // that other machines have begun at a time
+	acceptLimit = time.Minute // for the program to take a connection, if its backlog is full
+	pieceSize   = 64 << 10    // bytes that are moved at a time
 )
 
 // setTCP has the stack do what Linux's does.
@@ -72,7 +72,7 @@ func (n *network) serveStreams() error {
 		}
 	})
 	// findAsleep knows our goroutines.
-	accept := func(r *tcp.ForwarderRequest) { n.workers.do(func() { n.accept(gate, r) }) }
+	accept := func(r *tcp.ForwarderRequest) { n.workers.do(func() { n.accept(r) }) }
 	from := tcp.NewForwarder(n.Stack, 0, handshakes, accept)
 	n.SetTransportProtocolHandler(tcp.ProtocolNumber,
 		func(id stack.TransportEndpointID, p *stack.PacketBuffer) bool {
@@ -186,12 +186,16 @@ func (s *stream) dial(from, to tcpip.FullAddress) tcpip.Error {
 }
 
 // accept takes a connection that another machine wants to make.
-func (n *network) accept(gate syscall.RawConn, r *tcp.ForwarderRequest) {
+func (n *network) accept(r *tcp.ForwarderRequest) {
 	id := r.ID()
 	to := netip.AddrPortFrom(addr(id.LocalAddress), id.LocalPort)
 	from := netip.AddrPortFrom(addr(id.RemoteAddress), id.RemotePort)
-	if !listens(gate, to) {
+	switch listens(n.gate, to) {
+	case 0:
 		r.Complete(true)
+		return
+	case full:
+		r.Complete(false) // the other machine tries again
 		return
 	}
 	s := new(stream)
@@ -225,17 +229,18 @@ func (n *network) accept(gate syscall.RawConn, r *tcp.ForwarderRequest) {
 	n.close(s)
 }
 
-// listens reports whether the program has a listener for an address.
-func listens(gate syscall.RawConn, to netip.AddrPort) (yes bool) {
+const full = 2 // as an answer of listens: the listener's backlog has no room
+
+// listens returns 0 if the program has no listener for an address, or else 1 or full.
+func listens(gate syscall.RawConn, to netip.AddrPort) (answer uintptr) {
 	var b [20]byte
 	a := to.Addr().As16()
 	copy(b[:], a[:])
 	b[16], b[17] = byte(to.Port()>>8), byte(to.Port())
 	gate.Control(func(fd uintptr) {
-		v, err := ioctl(fd, linux.GatewayListens, uintptr(unsafe.Pointer(&b)))
-		yes = err == nil && v == 1
+		answer, _ = ioctl(fd, linux.GatewayListens, uintptr(unsafe.Pointer(&b)))
 	})
-	return yes
+	return answer
 }
 
 // pieces holds buffers; the variable itself is never written. A connection has one while something
