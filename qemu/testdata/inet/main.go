@@ -329,6 +329,8 @@ func ask(web, stream, datagrams string) {
 	_, err = u.Read(big[:1])
 	say("nobody takes it", errors.Is(err, syscall.ECONNREFUSED))
 	options(stream)
+	whole(datagrams)
+	netlink()
 	ifaces, _ := net.Interfaces()
 	for _, i := range ifaces {
 		a, err := i.Addrs()
@@ -338,15 +340,22 @@ func ask(web, stream, datagrams string) {
 	say("names", bytes.Contains(file, []byte("nameserver 10.0.2.3\n")), err)
 }
 
-// options sends a byte with a type of service that its packet shows.
+// options sends bytes with a type of service that their packets show, and is done at once with half
+// of the connections.
 func options(stream string) {
-	c, _ := net.Dial("tcp", stream)
-	defer c.Close()
-	raw, _ := c.(*net.TCPConn).SyscallConn()
-	raw.Control(func(fd uintptr) { syscall.SetsockoptInt(int(fd), syscall.IPPROTO_IP, syscall.IP_TOS, 0xb8) })
-	c.Write([]byte("x"))
-	c.(*net.TCPConn).CloseWrite()
-	_, err := io.ReadAll(c)
+	var err error
+	for i := range 40 {
+		c, _ := net.Dial("tcp", stream)
+		raw, _ := c.(*net.TCPConn).SyscallConn()
+		raw.Control(func(fd uintptr) { syscall.SetsockoptInt(int(fd), syscall.IPPROTO_IP, syscall.IP_TOS, 0xb8) })
+		c.Write([]byte("with the option"))
+		if i%2 == 0 {
+			c.(*net.TCPConn).CloseWrite()
+			_, e := io.ReadAll(c)
+			err = errors.Join(err, e)
+		}
+		c.Close()
+	}
 	say("options", err)
 }
 
@@ -400,6 +409,7 @@ func serve() {
 	http.HandleFunc("/fetch", fetch)
 	http.HandleFunc("/die", func(http.ResponseWriter, *http.Request) { go die() })
 	http.HandleFunc("/exit", func(http.ResponseWriter, *http.Request) { os.Exit(3) })
+	http.HandleFunc("/edges", func(http.ResponseWriter, *http.Request) { edges() })
 	fmt.Println("serving")
 	panic(http.ListenAndServe(":80", nil))
 }
