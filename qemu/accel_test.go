@@ -20,9 +20,7 @@ func fakeQEMU(t *testing.T, script string) (path string, starts func() int) {
 	t.Helper()
 	dir := t.TempDir()
 	path, count := filepath.Join(dir, "qemu"), filepath.Join(dir, "count")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\ncase $* in *-sandbox*) exit 1 ;; esac\necho >>"+count+"\n"+script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	writeProgram(t, path, "#!/bin/sh\ncase $* in *-sandbox*) exit 1 ;; esac\necho >>"+count+"\n"+script)
 	return path, func() int {
 		b, err := os.ReadFile(count)
 		if err != nil && !os.IsNotExist(err) {
@@ -156,9 +154,7 @@ func TestChooseAccel(t *testing.T) {
 	choose(good, false, "kvm", "tried on 2026-03-01", goodStarts, 2)
 
 	// Another program by the same name is tried anew.
-	if err := os.WriteFile(bad, []byte("#!/bin/sh\n"+fakes[0].script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	writeProgram(t, bad, "#!/bin/sh\n"+fakes[0].script)
 	choose(bad, false, "kvm", "it works", badStarts, 2)
 
 	// A damaged memory is none; one that cannot be written does no harm.

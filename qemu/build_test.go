@@ -6,6 +6,7 @@ package qemu
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,6 +18,9 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/zeroframe/zeroframe/qemu/await"
 	"github.com/zeroframe/zeroframe/tools/machine/image"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
@@ -63,7 +67,7 @@ var guestDir string
 // built returns the path of an image with those options, all but Output and Stderr.
 func built(t testing.TB, o image.BuildOptions) string {
 	t.Helper()
-	return builds.get(t, fmt.Sprintf("image %#v", o), path.Base(o.Package)+".elf", func(path string) error {
+	path := builds.get(t, fmt.Sprintf("image %#v", o), path.Base(o.Package)+".elf", func(path string) error {
 		var said strings.Builder
 		o.Output, o.Stderr = path, &said
 		_, err := image.Build(context.Background(), o)
@@ -71,6 +75,34 @@ func built(t testing.TB, o image.BuildOptions) string {
 			err = fmt.Errorf("%w\n%s", err, &said)
 		}
 		return err
+	})
+	written(t, path) // it is a program for Linux, too
+	return path
+}
+
+// writeProgram writes a program, such as a script, that the test executes.
+func writeProgram(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	written(t, path)
+}
+
+// written waits until nobody has a program open for writing: Linux does not execute it before
+// (ETXTBSY). Who is started by another test while this process writes it has it open, too, until
+// that one has executed its own program. Of a file that is open for writing there is no lease
+// (fcntl(2), F_SETLEASE).
+func written(t testing.TB, path string) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	await.Poll(t, "nobody writes to "+path, func() bool {
+		_, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
+		return !errors.Is(err, unix.EAGAIN)
 	})
 }
 

@@ -255,9 +255,7 @@ func alone(t *testing.T, ctx context.Context, elf, part string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(dir+"/sweep", b, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	writeProgram(t, dir+"/sweep", string(b))
 	uid, gid, size := os.Geteuid(), os.Getegid(), 1
 	if uid == 0 {
 		const nobody = 100000 // nobody's numbers from here on

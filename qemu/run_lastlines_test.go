@@ -74,9 +74,7 @@ for a; do case $a in virtio-serial-*)
 esac; done
 exec ` + genuine + ` "$@"
 `
-	if err := os.WriteFile(fake, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	writeProgram(t, fake, script)
 	for _, machine := range []string{"q35", "microvm"} {
 		cmd := zfRun(t, "-machine", machine, program(t, "lastlines"), "--", "1", "exit")
 		cmd.Env = append(os.Environ(), Variable+"="+fake)

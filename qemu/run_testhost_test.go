@@ -102,9 +102,7 @@ func TestZfTestWithout9P(t *testing.T) {
 	}
 	script := filepath.Join(t.TempDir(), "qemu")
 	text := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *9p*|*fsdev*) echo \"'virtio-9p-pci' is not a valid device model name\" >&2; exit 1;; esac\nexec %q \"$@\"\n", program)
-	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	writeProgram(t, script, text)
 	got := testHost(t, hostModule(t), zfCommand(t), Variable+"="+script)
 	if strings.Count(got, "zf test: note: this QEMU is built without virtio-9p, ") != 1 || !strings.Contains(got, "\n../other/other.go 0 open ") || !strings.Contains(got, "\n[../go.mod ../inner] <nil>\n") {
 		t.Errorf("zf test prints\n%s", got)

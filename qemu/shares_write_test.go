@@ -140,9 +140,11 @@ func TestSharesWriteErrors(t *testing.T) {
 	dir, limited := plainFolder(t), filepath.Join(plainFolder(t), "qemu")
 	text := fmt.Sprintf("#!/bin/sh\nulimit -f 100\ntrap '' XFSZ\nexec %q \"$@\"\n", qemu)
 	b, err := os.ReadFile(sleep)
-	if err = errors.Join(err, os.WriteFile(limited, []byte(text), 0o755), os.WriteFile(dir+"/busy", b, 0o755)); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
+	writeProgram(t, limited, text)
+	writeProgram(t, dir+"/busy", string(b))
 	running := exec.Command(dir+"/busy", "100000")
 	if err := running.Start(); err != nil {
 		t.Fatal(err)
