@@ -475,7 +475,8 @@ func TestDumpGoesOn(t *testing.T) {
 	t.Parallel()
 	image := program(t, "dumped")
 	folder := t.TempDir()
-	args := []string{"-cores", folder, "-lines", "never", "-e", image}
+	// Nobody else takes the port while the receiver is away.
+	args := []string{"-cores", folder, "-lines", "never", "-e", image, "-listen", "127.0.0.1:" + freeReceiver(t)}
 	r := startReceiver(t, args...)
 	vm, out := start(t, Config{Kernel: image, Net: "virtio", Append: "netconsole=@10.0.2.15/," + r.port + "@10.0.2.2/ core=net core.rate=1000000 core.wait=60 panic=halt -- 2"}, "")
 	await.Poll(t, "the receiver saves what it knows", func() bool {
@@ -484,7 +485,7 @@ func TestDumpGoesOn(t *testing.T) {
 	})
 	r.cmd.Process.Kill()
 	r.cmd.Wait()
-	r = startReceiver(t, append(args, "-listen", "127.0.0.1:"+r.port)...)
+	r = startReceiver(t, args...)
 	r.errs.For(t, "goes on after ")
 	out.For(t, " pages sent in ")
 	d := openDump(t, dumpOf(t, r, folder))

@@ -6,7 +6,6 @@ package qemu
 import (
 	"encoding/json"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,12 +38,7 @@ func TestEditor(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	busy, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := busy.Addr().String()
-	busy.Close()
+	address := freePort(t, "tcp4")
 	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(string(chapter), -1)
 	if len(blocks) != 3 {
 		t.Fatalf("the chapter has %d blocks of JSON; want Delve's launch.json, tasks.json and launch.json", len(blocks))

@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync/atomic"
 	"testing"
+
+	"github.com/zeroframe/zeroframe/tracer/datagram"
 )
 
 // The ports that freePort gives out are below those that systems choose by themselves.
@@ -40,6 +42,25 @@ func freePort(t *testing.T, network string) string {
 		} else if ln, err := net.Listen(network, address); err == nil {
 			ln.Close()
 			return address
+		}
+	}
+}
+
+// freeReceiver returns a port of 127.0.0.1 for a receiver of datagrams, which is started later, maybe
+// twice. The one behind it, for parity, is free as well.
+func freeReceiver(t *testing.T) string {
+	t.Helper()
+	for {
+		port := netip.MustParseAddrPort(freePort(t, "udp4")).Port()
+		free := true
+		for _, p := range []uint16{port, datagram.ParityPort(port)} {
+			c, err := net.ListenPacket("udp4", fmt.Sprintf("127.0.0.1:%d", p))
+			if free = free && err == nil; err == nil {
+				c.Close()
+			}
+		}
+		if free {
+			return fmt.Sprint(port)
 		}
 	}
 }
