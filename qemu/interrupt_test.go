@@ -50,7 +50,7 @@ func TestInterrupted(t *testing.T) {
 		{"test -v -run ^TestUnlockNotify$ -count 1000000 ./testdata/racy", "=== RUN", "[build failed]"},
 		{"test -json -run ^TestUnlockNotify$ -count 1000000 ./testdata/racy", `"Action":"run"`, "-json: "},
 		{"iso -o x.iso " + elf, "tmp/zf-iso-*/grub.*", "wrote"},
-		{"doctor -again", "tmp/zf-build-*", "BAD"},
+		{"doctor -again", building, "BAD"},
 		{"replay -core x.core " + recording, "x.core.elf", "the same"},
 		{"report -o x.html " + recording, "looking for why", "wrote"},
 		{"why -progress " + recording, "replay 1", "cannot be told"},

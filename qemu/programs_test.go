@@ -3,6 +3,7 @@ package qemu
 import (
 	"bytes"
 	"os/exec"
+	"path/filepath"
 	"testing"
 )
 
@@ -11,8 +12,13 @@ import (
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 	const host, dir = "127.33.1.3", "testdata/programs"
-	client := exec.Command("go", "run", "./client", host)
-	client.Dir, client.Env = dir, append(testEnv(), "GOWORK=off")
+	// It is built first: to build it may take minutes, and the machine's time runs.
+	client := exec.Command(filepath.Join(t.TempDir(), "client"), host)
+	build := exec.Command("go", "build", "-o", client.Path, "./client")
+	build.Dir, build.Env = dir, append(testEnv(), "GOWORK=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	args := []string{"-timeout", "9m"}
 	for _, ports := range []string{"50051:50051", "8080:80", "2222:22", "5353:53", "5353:53/udp",
 		"4222:4222"} {
@@ -28,7 +34,7 @@ dns tcp: 192.0.2.1
 nats: 012345678
 pprof: true
 `
-	var said bytes.Buffer // go run, of downloads
+	var said bytes.Buffer
 	client.Stderr = &said
 	if out, err := client.Output(); err != nil || string(out) != want {
 		t.Errorf("%v:\n%s%s\nwant\n%s\n%s", err, out, &said, want, stderr)

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -136,7 +137,7 @@ func calling(command string, args []string, stderr io.Writer) *call {
 
 func TestRunExitStatus(t *testing.T) {
 	elf := guest(t)
-	for _, tt := range []struct {
+	for i, tt := range []struct {
 		keys string
 		args []string
 		want int
@@ -156,6 +157,9 @@ func TestRunExitStatus(t *testing.T) {
 		{"e", []string{"-m", "8M", "-machine", "pc", "-cpu", "max", "-append", "a=b"}, 0, "on pc, 8 MiB, with a=b\n"},
 	} {
 		args := append([]string{"run", "-v", "-timeout", "10m"}, append(tt.args, elf)...)
+		if i > 0 && !slices.Contains(tt.args, "-append") {
+			args = slices.Insert(args, 1, "-append", "console=com1") // it need not say where it takes its input
+		}
 		code, stdout, stderr := zf(strings.NewReader(tt.keys), args...)
 		if code != tt.want || !strings.Contains(stderr, tt.says) {
 			t.Errorf("zf %q with key %q = %d, %q; want %d with %q", args, tt.keys, code, stderr, tt.want, tt.says)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/faketime"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 	"gvisor.dev/gvisor/pkg/tcpip/link/channel"
 	"gvisor.dev/gvisor/pkg/tcpip/link/ethernet"
@@ -45,6 +46,7 @@ func accepting(t *testing.T, do func(n *network, e *tcp.Endpoint)) *network {
 	n := &network{card: c}
 	c.begins, c.dhcp = n.begins, newDHCPConn(c)
 	n.Stack = stack.New(stack.Options{
+		Clock:              new(faketime.NullClock), // nothing is sent again, however slow the host is
 		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol, ipv6.NewProtocol},
 		TransportProtocols: []stack.TransportProtocolFactory{tcp.NewProtocol},
 	})

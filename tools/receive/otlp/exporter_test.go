@@ -15,6 +15,8 @@ import (
 	collogs "go.opentelemetry.io/proto/otlp/collector/logs/v1"
 	logs "go.opentelemetry.io/proto/otlp/logs/v1"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/zeroframe/zeroframe/qemu/await"
 )
 
 // endpoint is an OTLP collector as the protocol describes it, which can be told to fail.
@@ -179,11 +181,15 @@ func TestCollectorComesAndGoes(t *testing.T) {
 	e := exporter(t, "http://127.0.0.1:1")
 	put(t, e, someCrashes(0, 100))
 	e.Close()
-	ctx, end := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	ctx, end := context.WithCancel(t.Context())
 	defer end()
-	e.Run(ctx, ctx)
-	if st := e.Stats(); st.Waiting != 100 || st.Failures == 0 {
-		t.Errorf("%+v; want that all 100 wait, and a failure", st)
+	var running sync.WaitGroup
+	running.Go(func() { e.Run(ctx, ctx) })
+	await.Poll(t, "a failure", func() bool { return e.Stats().Failures > 0 })
+	end()
+	running.Wait()
+	if st := e.Stats(); st.Waiting != 100 {
+		t.Errorf("%+v; want that all 100 wait", st)
 	}
 	end2, url := serve(t, func(n int, _ []string) int {
 		return map[int]int{1: 503, 2: 500, 3: 401}[n]
