@@ -53,9 +53,9 @@ func fullDisk(t *testing.T, names ...string) (dir string) {
 	return dir
 }
 
-// TestFullDisk: what no disk has room for is an error that names the file and the cause, under a
+// TestDiskIsFull: what no disk has room for is an error that names the file and the cause, under a
 // status that is no success, and leaves what was there: no half file, and nothing beside it.
-func TestFullDisk(t *testing.T) {
+func TestDiskIsFull(t *testing.T) {
 	disk := fullDisk(t, "old")
 	if disk == "" {
 		return

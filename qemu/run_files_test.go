@@ -120,8 +120,8 @@ func onLinux(t *testing.T, dir string) string {
 	return string(out)
 }
 
-// TestFiles: 48 MiB hold the program, 6 MiB of files, and what is done with them.
-func TestFiles(t *testing.T) {
+// TestFileCalls: 48 MiB hold the program, 6 MiB of files, and what is done with them.
+func TestFileCalls(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writeFiles(t, dir, testFiles())

@@ -58,7 +58,7 @@ func nobody(t *testing.T, path string) *exec.Cmd {
 	return cmd
 }
 
-func TestSockets(t *testing.T) {
+func TestSocketCalls(t *testing.T) {
 	t.Parallel()
 	if out, err := os.ReadFile("/proc/sys/net/ipv6/conf/lo/disable_ipv6"); err != nil || string(out) != "0\n" {
 		t.Fatalf("no IPv6 loopback to compare with: %q, %v; sysctl net.ipv6.conf.lo.disable_ipv6=0 brings it", out, err)

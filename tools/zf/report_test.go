@@ -74,7 +74,7 @@ func main() {
 }
 `
 
-func TestReport(t *testing.T) {
+func TestReportPage(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	if err := os.WriteFile(file("main.go"), []byte(deadlock), 0o666); err != nil {

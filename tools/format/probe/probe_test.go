@@ -156,8 +156,8 @@ func TestChooseAll(t *testing.T) {
 	}
 }
 
-// TestPlaces decides about pieces of code.
-func TestPlaces(t *testing.T) {
+// TestPlacesOfProbes decides about pieces of code.
+func TestPlacesOfProbes(t *testing.T) {
 	const base = 0x1000
 	grow := func(addr uint64) bool { return addr == base+0x100 }
 	call := func(at, to int) []byte {
