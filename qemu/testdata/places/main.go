@@ -14,6 +14,7 @@ var deaths = map[string]func(){}
 func main() {
 	name := os.Args[1]
 	if f := deaths[name]; f != nil {
+		fmt.Println(name, "begins")
 		f()
 	} else {
 		fmt.Println("no such death:", name)
