@@ -521,11 +521,14 @@ func TestWhere(t *testing.T) {
 	frames := func(function string) []wire.Frame {
 		return []wire.Frame{{Calls: []lookup.Call{{Function: function, File: "/src/x.go", Line: 7}}}}
 	}
-	nmi := &wire.Trace{Kind: "nmi", Reason: "NMI", Frames: frames("github.com/zeroframe/zeroframe/kernel/thread.idle")}
+	const zeroframe = "github.com/zeroframe/zeroframe/"
+	nmi := &wire.Trace{Kind: "nmi", Reason: "NMI", Frames: frames(zeroframe + "kernel/thread.idle")}
 	first := &wire.Trace{Kind: "trace", Reason: "goroutine 1 [sleep]", Goroutine: 1, Frames: frames("main.f")}
 	other := &wire.Trace{Kind: "trace", Reason: "goroutine 7 [select]", Goroutine: 7, Frames: frames("main.g")}
 	library := &wire.Trace{Kind: "trace", Reason: "goroutine 8 [select]", Goroutine: 8, Frames: []wire.Frame{{Calls: []lookup.Call{{Function: "net/http.f"}}}}}
 	runs := &wire.Trace{Kind: "trace", Reason: "stopped", Frames: frames("main.h")}
+	locked := &wire.Trace{Kind: "trace", Reason: "stopped", Goroutine: 1, Frames: append(frames(zeroframe+"arch/amd64.WaitForInterrupt"),
+		append(frames(zeroframe+"kernel/percpu.(*Record).wait"), frames("main.l")...)...)}
 	noCPU := &wire.Trace{Kind: "trace", Reason: "goroutine 9 [running]", Goroutine: 9, Frames: frames("main.k")}
 	for _, tt := range []struct {
 		traces []*wire.Trace
@@ -537,6 +540,7 @@ func TestWhere(t *testing.T) {
 		{[]*wire.Trace{nmi, other}, "in main.g at x.go:7 (goroutine 7 [select])"},
 		{[]*wire.Trace{nmi, first, runs, other}, "in main.h at x.go:7"},
 		{[]*wire.Trace{nmi, first, noCPU}, "in main.k at x.go:7"},
+		{[]*wire.Trace{nmi, locked, other}, "in main.l at x.go:7"},
 		{[]*wire.Trace{nmi, runs, nmi, first}, "in main.f at x.go:7 (goroutine 1 [sleep])"},
 	} {
 		var e ending

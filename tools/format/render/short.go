@@ -403,7 +403,8 @@ func calls(t *wire.Trace, function string) bool {
 	})
 }
 
-// IsIdle reports whether a CPU had nothing to do.
+// IsIdle reports whether a CPU had nothing to do. One that halts until it gets the kernel lock has.
 func IsIdle(t *wire.Trace) bool {
-	return calls(t, "/amd64.WaitForInterrupt") || calls(t, "/kernel/thread.idle") // about to wait
+	return calls(t, "/kernel/thread.idle") ||
+		calls(t, "/amd64.WaitForInterrupt") && !calls(t, "/percpu.(*Record).wait")
 }

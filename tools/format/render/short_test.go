@@ -115,6 +115,7 @@ func TestShortWrap(t *testing.T) {
 
 // TestShortOthers: the other CPUs and goroutines, a line each.
 func TestShortOthers(t *testing.T) {
+	const zeroframe = "github.com/zeroframe/zeroframe/"
 	idle := func(cpu uint64) *wire.Trace {
 		return &wire.Trace{CPU: cpu, HasCPU: true, Of: 1, Kind: "trace", Reason: "stopped",
 			Frames: []wire.Frame{frame("x/arch/amd64.WaitForInterrupt a.s"), frame("x/kernel/thread.idle q.go")}}
@@ -127,15 +128,18 @@ func TestShortOthers(t *testing.T) {
 	before.Frames[0] = frame("x/arch.Load32 a.s")
 	kernel := &wire.Trace{CPU: 4, HasCPU: true, Of: 1, Goroutine: 7, Context: "kernel", Kind: "trace", Reason: "stopped",
 		Frames: []wire.Frame{frame("x/kernel/fault.answer f.go")}}
+	locked := &wire.Trace{CPU: 7, HasCPU: true, Of: 1, Goroutine: 8, Kind: "trace", Reason: "stopped",
+		Frames: []wire.Frame{frame(zeroframe + "arch/amd64.WaitForInterrupt a.s"), frame(zeroframe + "kernel/percpu.(*Record).wait l.go"),
+			frame("runtime.futex r.s"), frame("main.lock /home/me/p/c.go")}}
 	silent := &wire.Trace{CPU: 5, HasCPU: true, Of: 1, Kind: "trace", Reason: "the CPU did not answer"}
 	s := newShort(80)
 	want := "CPU 2, goroutine 7: main.copy c.go:7|goroutine 9 [chan receive]: main.work c.go:7|" +
-		"CPU 4: x/kernel/fault.answer f.go:7|CPU 5: no frames|CPUs 1, 3, 6: idle"
-	if got := strings.Join(s.Others([]*wire.Trace{idle(1), busy, waits, idle(3), kernel, silent, before}), "|"); got != want {
+		"CPU 4: x/kernel/fault.answer f.go:7|CPU 5: no frames|CPU 7, goroutine 8: main.lock c.go:7|CPUs 1, 3, 6: idle"
+	if got := strings.Join(s.Others([]*wire.Trace{idle(1), busy, waits, idle(3), kernel, silent, locked, before}), "|"); got != want {
 		t.Errorf("Others = %s\nwant     %s", got, want)
 	}
 	stack := &wire.Trace{Kind: "trace", Reason: "goroutine 4 [IO wait]",
-		Frames: []wire.Frame{frame("runtime.gopark r.go"), frame("github.com/zeroframe/zeroframe/kernel/net/inet.(*card).receive l.go"), frame("runtime.goexit a.s")}}
+		Frames: []wire.Frame{frame("runtime.gopark r.go"), frame(zeroframe + "kernel/net/inet.(*card).receive l.go"), frame("runtime.goexit a.s")}}
 	gvisor := &wire.Trace{Kind: "trace", Reason: "2 goroutines [select]: 5, 6",
 		Frames: []wire.Frame{frame("gvisor.dev/gvisor/pkg/tcpip/transport/tcp.(*processor).start d.go")}}
 	if got := strings.Join(s.Others([]*wire.Trace{stack, waits, gvisor}), "|"); got != "goroutine 9 [chan receive]: main.work c.go:7|"+
