@@ -293,7 +293,7 @@ func (p *playing) finish(vm *qemu.VM) error {
 // ended is for a machine that has come to its end.
 func (p *playing) ended(vm *qemu.VM) error {
 	res, err := vm.Wait()
-	n, all := p.verifier.Verified(), int64(len(p.rec.Serial))
+	n, all := p.verifier.Verified(), int64(len(p.rec.Serial))-p.rec.log.Late
 	switch parted := p.outputParted(); {
 	case parted != nil:
 		return parted

@@ -276,9 +276,10 @@ func (l *logReader) follows(k Kind) {
 type Log struct {
 	Known        bool   // its format is, or would be if it is cut; without it the following are 0
 	Ended        bool   // QEMU has written its end
-	Instructions uint64 // up to its end, or as far as it goes
+	Instructions uint64 // until QEMU was told to end, or as far as it goes
 	Time         time.Duration
 	Output       int64 // bytes of the serial port
+	Late         int64 // those that came when QEMU had been told to end
 	Inputs       int64 // bytes for it
 	Frames       int   // of the network
 	Rounds       int   // the most that QEMU's main loop has made without an instruction of the machine
@@ -324,9 +325,20 @@ func (r *Recording) Log() (*Log, error) {
 		l.whole, l.Ended = l.size-4, true
 		return l, nil
 	}
+	l.Known = true
+	err = l.count()
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		l.Err = err
+	}
+	return l, nil
+}
+
+// count looks at all events. QEMU that is told to end lets the machine run until its main loop
+// comes to that: a replay is told at the same instruction, and may be there sooner.
+func (l *Log) count() error {
 	l.Instructions, l.Time = l.Base.At, l.Base.Time()
-	rounds := 0
-	err = l.walk(func(e Event) bool {
+	rounds, over := 0, false
+	return l.walk(func(e Event) bool {
 		switch {
 		case e.Instructions > l.Instructions:
 			rounds = 0
@@ -334,25 +346,28 @@ func (r *Recording) Log() (*Log, error) {
 			rounds++
 			l.Rounds = max(l.Rounds, rounds)
 		}
-		l.Instructions, l.Time, l.whole = max(l.Base.At, e.Instructions), e.Time, e.end
-		switch e.Kind {
-		case KindOutput:
+		l.whole = e.end
+		if !over {
+			l.Instructions, l.Time = max(l.Base.At, e.Instructions), e.Time
+		}
+		switch {
+		case e.Kind >= KindShutdown && e.Kind <= kindShutdownLast:
+			over = true
+		case e.Kind == KindOutput:
 			l.Output += int64(e.Bytes)
-		case KindInput:
+			if over {
+				l.Late += int64(e.Bytes)
+			}
+		case e.Kind == KindInput:
 			l.Inputs += int64(len(e.Data))
-		case KindFrame:
+		case e.Kind == KindFrame:
 			l.Frames++
-		case KindEnd:
+		case e.Kind == KindEnd:
 			l.Ended = true
 			l.whole = e.end - 1
 		}
 		return e.Kind != KindEnd
 	})
-	l.Known = true
-	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		l.Err = err
-	}
-	return l, nil
 }
 
 // walk calls f with each event until it returns false, or there are no more: the error is io.EOF

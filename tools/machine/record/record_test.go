@@ -81,6 +81,35 @@ func written(t testing.TB, image, log, serial []byte, end *End) string {
 	return path
 }
 
+// TestToldToEnd: a recording ends where QEMU was told to end, though the machine ran on, until QEMU
+// did: in a replay it may not run on as long.
+func TestToldToEnd(t *testing.T) {
+	log := new(logOf)
+	log.put(kindInstructions, uint32(1000))
+	log.put(KindOutput, uint32(3), uint32(3))
+	log.put(KindShutdown + 2)
+	log.put(kindInstructions, uint32(660))
+	log.put(KindOutput, uint32(2), uint32(2))
+	log.put(KindShutdown + 4)
+	log.put(KindEnd)
+	binary.Write(log, binary.BigEndian, uint32(KnownVersion))
+	r, err := Open(written(t, []byte("image"), log.Bytes(), []byte("abcde"), &End{Status: 0}), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := r.Log()
+	if err != nil || !l.Ended || l.Instructions != 1000 || l.Time != 1000 || l.Output != 5 || l.Late != 2 || l.Version() != KnownVersion {
+		t.Errorf("%+v, %v; want 1000 instructions, and 2 of 5 bytes later", l, err)
+	}
+	played := filepath.Join(t.TempDir(), "log")
+	if err := l.Write(played, KnownVersion); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(played); err != nil || !bytes.HasSuffix(b, log.Bytes()[:log.Len()-4]) {
+		t.Errorf("for replay: %v, %x; want all of it", err, b)
+	}
+}
+
 func TestRecording(t *testing.T) {
 	image := bytes.Repeat([]byte("image"), 500_000) // more than a piece
 	path := written(t, image, example(), []byte("abc"), &End{Status: 65, Outcome: "exited"})
