@@ -99,41 +99,54 @@ func (vm *VM) watch() {
 
 // awaitAnswer waits until the guest has said what it has to say to an NMI.
 func (vm *VM) awaitAnswer() {
-	last := vm.lastByte.Load()
-	began, waits := time.Now(), vm.denied()
-	var ran, quiet time.Duration
-	owed := map[string]time.Duration{} // by thread: was denied and is not taken off yet
-	answered := false
+	w := newWaiting(time.Now(), vm.lastByte.Load(), vm.denied())
 	tick := time.NewTicker(nmiQuiet / 5)
 	defer tick.Stop()
-	for before := began; ; {
+	for {
 		select {
 		case <-vm.done:
 			return
 		case <-tick.C:
 		}
-		now, sums := time.Now(), vm.denied()
-		step, off := now.Sub(before), time.Duration(0)
-		// Of the thread that waited longest: more CPUs that are busy than the host has wait, in
-		// sum, all the time.
-		for thread, sum := range sums {
-			owed[thread] += sum - waits[thread]
-			mine := min(owed[thread], step)
-			owed[thread] -= mine
-			off = max(off, mine)
-		}
-		before, waits = now, sums
-		ran, quiet = ran+step-off, quiet+step-off
-		if at := vm.lastByte.Load(); at != last {
-			last, quiet, answered = at, 0, true
-		}
-		switch {
-		case ran > nmiAll, now.Sub(began) > nmiLimit,
-			!answered && ran > nmiFirst,
-			answered && quiet > nmiQuiet:
+		if w.over(time.Now(), vm.lastByte.Load(), vm.denied()) {
 			return
 		}
 	}
+}
+
+// waiting is how long a guest has been waited for.
+type waiting struct {
+	began, before time.Time
+	last          int64 // when the guest sent its last byte
+	answered      bool
+	ran, quiet    time.Duration
+	// By thread: in sum it was denied, and that is not taken off yet.
+	waits, owed map[string]time.Duration
+}
+
+func newWaiting(now time.Time, last int64, waits map[string]time.Duration) *waiting {
+	return &waiting{began: now, before: now, last: last, waits: waits,
+		owed: map[string]time.Duration{}}
+}
+
+// over takes what is so now, and reports whether the guest is waited for no longer.
+func (w *waiting) over(now time.Time, last int64, waits map[string]time.Duration) bool {
+	step, off := now.Sub(w.before), time.Duration(0)
+	// Of the thread that waited longest: more CPUs that are busy than the host has wait, in sum, all
+	// the time.
+	for thread, sum := range waits {
+		w.owed[thread] += sum - w.waits[thread]
+		mine := min(w.owed[thread], step)
+		w.owed[thread] -= mine
+		off = max(off, mine)
+	}
+	w.before, w.waits = now, waits
+	w.ran, w.quiet = w.ran+step-off, w.quiet+step-off
+	if last != w.last {
+		w.last, w.quiet, w.answered = last, 0, true
+	}
+	return w.ran > nmiAll || now.Sub(w.began) > nmiLimit ||
+		!w.answered && w.ran > nmiFirst || w.answered && w.quiet > nmiQuiet
 }
 
 // denied returns how long each of QEMU's threads has been ready to run and the host has run others:
