@@ -62,8 +62,9 @@ or what such a flag wants has not come; 3 a machine failed (timeout, triple
 fault, QEMU missing); 130 ^C has ended it.`
 
 // testGrace is how long a machine may outlive the test binary's own -timeout, which
-// ends in a trace of all goroutines and is the better one.
-const testGrace = 10 * time.Second
+// ends in a trace of all goroutines and is the better one. The machine's boot is in it, too, and an
+// emulated one on a busy host takes its time.
+const testGrace = time.Minute
 
 // testMemory is the default RAM of a machine in MiB.
 const testMemory = 512
