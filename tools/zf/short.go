@@ -43,6 +43,7 @@ type short struct {
 	deaths []*wire.Trace // first the one that the machine has died of
 	story  []string      // who waits for whom
 	timer  *time.Timer
+	waits  int // how often a machine that is kept was waited for
 }
 
 // mostReason is how many lines of the reason are shown; a program may panic with a whole file.
@@ -51,6 +52,9 @@ const mostReason = 8
 // settled is how long no trace begins or ends before a death is shown whose machine does not end.
 // An emulated machine may take its time.
 const settled = 5 * time.Second
+
+// mostWaits is how often a machine that is kept for its heap is given that time.
+const mostWaits = 24
 
 // newShort returns the screen of a machine that shows its deaths in a few lines. The program's text
 // goes to out, which looks like looks.
@@ -222,11 +226,21 @@ func (s *short) trace(t *wire.Trace) {
 func (s *short) late() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.timer != nil && s.working() {
+	if s.timer != nil && (s.working() || s.kept()) {
 		s.timer.Reset(settled)
 		return
 	}
 	s.show()
+}
+
+// kept reports whether the machine is kept for its heap, which is not read yet. It is waited for
+// longer than others, not for ever. s.mu is held.
+func (s *short) kept() bool {
+	if !s.m.keeps || len(s.deaths) == 0 || s.deaths[0].Kind != tracer.KindOOM.String() {
+		return false
+	}
+	s.waits++
+	return s.waits < mostWaits
 }
 
 // settle shows the death of a machine that does not end.

@@ -58,6 +58,37 @@ func TestAsked(t *testing.T) {
 	}
 }
 
+// TestLateHeap: a death for want of memory waits for what the heap has, where the machine is kept for
+// that, but not for ever.
+func TestLateHeap(t *testing.T) {
+	for _, held := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			var out, log bytes.Buffer
+			m := machine{streams: streams{who: "zf run", stderr: &log}, keeps: true}
+			s := m.newShort(&out, &out, false, nil)
+			s.working = func() bool { return false }
+			s.trace(&wire.Trace{Kind: "oom", Reason: "out of memory", Context: "goroutine"})
+			time.Sleep(5 * settled / 2)
+			synctest.Wait()
+			if log.Len() > 0 {
+				t.Errorf("shown without its heap:\n%s", &log)
+			}
+			if held {
+				s.hold()
+				time.Sleep(2 * mostWaits * settled)
+				m.heap = "the heap has rows"
+				s.settle()
+			} else {
+				time.Sleep(mostWaits * settled)
+			}
+			synctest.Wait()
+			if got := log.String(); !strings.Contains(got, "out of memory\n") || strings.Contains(got, "the heap has rows\n") != held {
+				t.Errorf("it is shown as\n%s", got)
+			}
+		})
+	}
+}
+
 // TestLateStory: a death waits for the story of its deadlock, however long zf looks for it.
 func TestLateStory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
