@@ -37,6 +37,7 @@ type VM struct {
 
 	started  time.Time
 	lastByte atomic.Int64 // when the guest last sent something, in ns since started; 0: never
+	passing  atomic.Int32 // how many writers are at work on what it has sent
 	timedOut atomic.Bool
 
 	reason    atomic.Pointer[string] // of the first SHUTDOWN event that is the end
@@ -385,7 +386,10 @@ func (vm *VM) copySerial(port io.Reader, to io.Writer) {
 		if n > 0 {
 			vm.lastByte.Store(int64(time.Since(vm.started)))
 			if to != nil && !failed {
-				if _, err := to.Write(buf[:n]); err != nil {
+				vm.passing.Add(1)
+				_, err := to.Write(buf[:n])
+				vm.passing.Add(-1)
+				if err != nil {
 					failed = true
 					vm.writeFailed(err)
 				}

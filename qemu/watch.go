@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// How long a guest may take is counted without the time that one of its threads was ready to run
-// and the host ran others: on a busy host a guest stands still for seconds, and its answer is to
-// come whole there, too.
+// How long a guest may take is counted without the time that one of QEMU's threads, or ours, was
+// ready to run and the host ran others, and that in which nobody took what the guest had sent: on a
+// busy host it stands still for seconds, and its answer is to come whole there, too.
 const (
 	// nmiQuiet is how long the guest must have been silent after an answer to
 	// an NMI for the answer to be complete.
@@ -108,7 +108,7 @@ func (vm *VM) awaitAnswer() {
 			return
 		case <-tick.C:
 		}
-		if w.over(time.Now(), vm.lastByte.Load(), vm.denied()) {
+		if w.over(time.Now(), vm.lastByte.Load(), vm.denied(), vm.passing.Load() > 0) {
 			return
 		}
 	}
@@ -129,8 +129,10 @@ func newWaiting(now time.Time, last int64, waits map[string]time.Duration) *wait
 		owed: map[string]time.Duration{}}
 }
 
-// over takes what is so now, and reports whether the guest is waited for no longer.
-func (w *waiting) over(now time.Time, last int64, waits map[string]time.Duration) bool {
+// over takes what is so now, and reports whether the guest is waited for no longer. Passing says
+// that what it has sent is not taken yet.
+func (w *waiting) over(now time.Time, last int64, waits map[string]time.Duration,
+	passing bool) bool {
 	step, off := now.Sub(w.before), time.Duration(0)
 	// Of the thread that waited longest: more CPUs that are busy than the host has wait, in sum, all
 	// the time.
@@ -139,6 +141,9 @@ func (w *waiting) over(now time.Time, last int64, waits map[string]time.Duration
 		mine := min(w.owed[thread], step)
 		w.owed[thread] -= mine
 		off = max(off, mine)
+	}
+	if passing {
+		off = step
 	}
 	w.before, w.waits = now, waits
 	w.ran, w.quiet = w.ran+step-off, w.quiet+step-off
@@ -149,11 +154,13 @@ func (w *waiting) over(now time.Time, last int64, waits map[string]time.Duration
 		!w.answered && w.ran > nmiFirst || w.answered && w.quiet > nmiQuiet
 }
 
-// denied returns how long each of QEMU's threads has been ready to run and the host has run others:
-// the second number of /proc/PID/task/TID/schedstat (Linux, Documentation/scheduler/
-// sched-stats.rst). It is empty where the host does not say.
+// denied returns how long each of QEMU's threads, and of ours, which read what the guest sends, has
+// been ready to run and the host has run others: the second number of /proc/PID/task/TID/schedstat
+// (Linux, Documentation/scheduler/sched-stats.rst). It is empty where the host does not say.
 func (vm *VM) denied() map[string]time.Duration {
 	names, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", vm.monitor.pid.Load()))
+	ours, _ := filepath.Glob("/proc/self/task/*/schedstat")
+	names = append(names, ours...)
 	all := map[string]time.Duration{}
 	for _, name := range names {
 		text, _ := os.ReadFile(name)
