@@ -36,9 +36,10 @@ type vhost struct {
 	mapped  [][]byte
 	calls   []int
 	kicks   []*os.File
-	given   chan struct{} // has an element after the machine has given buffers
-	fence   atomic.Int32  // orders what the machine sees
-	lost    atomic.Int32  // packets for which there was no buffer
+	serving sync.WaitGroup // what reads the kicks
+	given   chan struct{}  // has an element after the machine has given buffers
+	fence   atomic.Int32   // orders what the machine sees
+	lost    atomic.Int32   // packets for which there was no buffer
 }
 
 // region is a part of the machine's memory.
@@ -83,14 +84,15 @@ func newVhost(t *testing.T, device string, offers uint64, take func(header, pack
 	t.Cleanup(func() {
 		l.Close()
 		running.Wait() // for QEMU's end
+		for _, f := range v.kicks {
+			f.Close()
+		}
+		v.serving.Wait() // they read what is mapped
 		for _, b := range v.mapped {
 			unix.Munmap(b)
 		}
 		for _, fd := range v.calls {
 			unix.Close(fd)
-		}
-		for _, f := range v.kicks {
-			f.Close()
 		}
 	})
 	return v
@@ -171,7 +173,7 @@ func (v *vhost) answer() error {
 			unix.SetNonblock(fds[0], true)
 			f := os.NewFile(uintptr(fds[0]), "kick")
 			v.kicks = append(v.kicks, f)
-			go v.kicked(f, body[0]&1)
+			v.serving.Go(func() { v.kicked(f, body[0]&1) })
 		}
 	case setError:
 		for _, fd := range fds {
