@@ -107,7 +107,7 @@ func TestAnotherBuildDied(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(elf, options string) (code int, stdout, stderr string) {
-		return zf(strings.NewReader(""), "run", "-v", "-timeout", "60s", "-append", options,
+		return zf(strings.NewReader(""), "run", "-v", "-timeout", "10m", "-append", options,
 			"-qemu", "-object", "-qemu", "memory-backend-file,id=ram0,size=128M,share=on,mem-path="+ram,
 			"-qemu", "-machine", "-qemu", "memory-backend=ram0", elf)
 	}
