@@ -1,6 +1,7 @@
 package qemu
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,11 +17,15 @@ func TestFlightTimeout(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	out, err := zfRun(t, "-q", "-timeout", "10s", "-cpuprofile", at("cpu"), "-handles", at("open"),
-		"-memprofile", at("heap"), "-probe", "main.six", "./testdata/profiled", "--", "shares", "600000").CombinedOutput()
-	if status := exitCode(t, err); status != 3 {
-		t.Errorf("status %d; want 3, a timeout", status)
-	}
+	var out string
+	untilBegun("profiled: spinning\n", func(limit string, says io.Writer) {
+		cmd := zfRun(t, "-q", "-timeout", limit, "-cpuprofile", at("cpu"), "-handles", at("open"),
+			"-memprofile", at("heap"), "-probe", "main.six", "./testdata/profiled", "--", "until", "1000000000")
+		out = outputTo(says, cmd)
+		if status := cmd.ProcessState.ExitCode(); status != 3 {
+			t.Errorf("status %d; want 3, a timeout", status)
+		}
+	})
 	if _, err := os.Stat(at("cpu")); err != nil {
 		t.Fatalf("%v; the output is\n%s", err, out)
 	}
@@ -32,7 +37,7 @@ func TestFlightTimeout(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if !strings.Contains(string(out), "  main.six\n") || !strings.Contains(string(out), " breakpoints took ") {
+	if !strings.Contains(out, "  main.six\n") || !strings.Contains(out, " breakpoints took ") {
 		t.Errorf("there are no counts in\n%s", out)
 	}
 }

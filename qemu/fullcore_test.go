@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -222,9 +223,19 @@ func cpuOf(death *labTrace) *int {
 func TestFullCoreTimeout(t *testing.T) {
 	t.Parallel()
 	elf := cored(t)
-	core, _, said := coreOfRun(t, elf, 3, "-timeout", "8s", "--", "spin")
-	if !strings.Contains(said, "timeout") || !strings.Contains(said, "had not died") {
-		t.Errorf("zf run says\n%s", said)
+	core := filepath.Join(t.TempDir(), "core")
+	var said string
+	untilBegun("cored spins\n", func(limit string, says io.Writer) {
+		c := zfRun(t, "-q", "-core", core, "-json", core+".json", "-timeout", limit, elf, "--", "spin")
+		said = outputTo(says, c)
+		if status := c.ProcessState.ExitCode(); status != 3 {
+			t.Errorf("zf run -core: exit status %d, want 3", status)
+		}
+	})
+	for _, want := range []string{"wrote " + core, "timeout", "had not died"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("zf run does not say %q:\n%s", want, said)
+		}
 	}
 	wholeProgram(t, elf, core)
 }

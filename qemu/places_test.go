@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -15,7 +16,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 const placesFolder = "testdata/places"
@@ -201,7 +201,7 @@ func TestPlacesOfTests(t *testing.T) {
 	for name, want := range deathPlaces(t) {
 		if strings.HasPrefix(name, "Test") {
 			t.Run(name, func(t *testing.T) {
-				saysAt(t, firstNamed, want, nil, outputOf(zfTest(t, "-count=1", "-timeout", "20s", "-run", "^"+name+"$", "./"+placesFolder)))
+				saysAt(t, firstNamed, want, nil, outputOf(zfTest(t, "-count=1", "-timeout", "10m", "-run", "^"+name+"$", "./"+placesFolder)))
 			})
 		}
 	}
@@ -265,21 +265,24 @@ func diesAt(t *testing.T, want marked, none *regexp.Regexp, elf, name string) {
 	}
 }
 
-// outOfTime runs the program until its time is over, and returns what was said. On a host so busy
-// that the program had not begun by then it is given more time.
-func outOfTime(command func(limit string) *exec.Cmd) string {
-	for limit := 10 * time.Second; ; limit *= 3 {
-		said := outputOf(command(limit.String()))
-		if strings.Contains(said, "begins\n") || limit > 4*time.Minute {
-			return said
-		}
-	}
+// outOfTime runs the program until its time is over, and returns what was said.
+func outOfTime(command func(limit string) *exec.Cmd) (said string) {
+	untilBegun("begins\n", func(limit string, says io.Writer) {
+		said = outputTo(says, command(limit))
+	})
+	return said
 }
 
 // outputOf runs a command and returns what it says. Its status is others' affair.
-func outputOf(cmd *exec.Cmd) string {
-	said, _ := cmd.CombinedOutput()
-	return string(said)
+func outputOf(cmd *exec.Cmd) string { return outputTo(io.Discard, cmd) }
+
+// outputTo passes it on, too, as it comes.
+func outputTo(to io.Writer, cmd *exec.Cmd) string {
+	var said bytes.Buffer
+	cmd.Stdout = io.MultiWriter(&said, to)
+	cmd.Stderr = cmd.Stdout
+	cmd.Run()
+	return said.String()
 }
 
 // saysAt compares what the last lines of a command say of the place, by a pattern, with what they

@@ -3,6 +3,7 @@ package qemu
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -22,21 +23,29 @@ import (
 // recorded is a run of testdata/resources.
 type recorded struct {
 	said      string // by the program
+	errors    string // by zf
 	status    int    // of zf
 	files     string // of -handles
 	snapshots []*handle.Snapshot
 }
 
-// recordRun runs testdata/resources with a mode, the log's options and zf's.
-func recordRun(t *testing.T, mode, options string, args ...string) (r recorded) {
+// recordRun runs testdata/resources with a mode and the log's options.
+func recordRun(t *testing.T, mode, options string) (r recorded) {
+	t.Helper()
+	r = recordRunWithin(t, io.Discard, "10m", mode, options)
+	r.wantSnapshot(t)
+	return r
+}
+
+// recordRunWithin has a limit, too. Of a program that had not begun by then there may be no snapshot.
+func recordRunWithin(t *testing.T, says io.Writer, limit, mode, options string) (r recorded) {
 	t.Helper()
 	r.files = filepath.Join(t.TempDir(), "out")
-	all := append([]string{"-q", "-handles", r.files, "-append", options}, args...)
-	cmd := zfRun(t, append(all, program(t, "resources"), "--", mode)...)
+	cmd := zfRun(t, "-q", "-handles", r.files, "-append", options, "-timeout", limit, program(t, "resources"), "--", mode)
 	var out, msg bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &msg
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, says), &msg
 	r.status = exitCode(t, cmd.Run())
-	r.said = out.String()
+	r.said, r.errors = out.String(), msg.String()
 	for i := 1; ; i++ {
 		data, err := os.ReadFile(fmt.Sprintf("%s.%d", r.files, i))
 		if os.IsNotExist(err) {
@@ -51,10 +60,14 @@ func recordRun(t *testing.T, mode, options string, args ...string) (r recorded) 
 		}
 		r.snapshots = append(r.snapshots, s)
 	}
-	if len(r.snapshots) == 0 {
-		t.Fatalf("zf %q left no snapshot; it said\n%s%s", all, out.String(), msg.String())
-	}
 	return r
+}
+
+func (r *recorded) wantSnapshot(t *testing.T) {
+	t.Helper()
+	if len(r.snapshots) == 0 {
+		t.Fatalf("there is no snapshot; zf run said\n%s%s", r.said, r.errors)
+	}
 }
 
 // zfSays runs zf and returns what it writes.
@@ -250,7 +263,11 @@ func TestResourceTwice(t *testing.T) {
 // what since when.
 func TestResourceDeadlock(t *testing.T) {
 	t.Parallel()
-	r := recordRun(t, "deadlock", "record=futexes", "-timeout", "15s")
+	var r recorded
+	untilBegun("deadlock ", func(limit string, says io.Writer) {
+		r = recordRunWithin(t, says, limit, "deadlock", "record=futexes")
+	})
+	r.wantSnapshot(t)
 	s := r.snapshots[len(r.snapshots)-1]
 	if r.status != 3 || s.Reason != "nmi" {
 		t.Fatalf("status %d, reason %s; want 3, nmi", r.status, s.Reason)

@@ -46,7 +46,7 @@ func TestFewLines(t *testing.T) {
 		{"deadlock", "-smp 2", 12, 1, "", []string{"all goroutines are asleep - deadlock!", "waits for the mutex", "main.deadlock.func1"}},
 		{"repanic", "-smp 1", 18, 1, "", []string{"zf run: panic: first", "    of two lines", "    panic: again: first"}},
 		{"chatty", "-smp 2", 14, 1, `(working \(ok\) \d+\n)+`, []string{"zf run: panic: boom\n", "in main.main at "}},
-		{"spin", "-smp 3 -timeout 10s", 14, 3, "", []string{"  main.spin()  testdata/short/main.go:", "timeout after 10s", "zf run: in main.spin at testdata/short/main.go:", "CPU "}},
+		{"spin", "-smp 3", 14, 3, "", []string{"  main.spin()  testdata/short/main.go:", "timeout after ", "zf run: in main.spin at testdata/short/main.go:", "CPU "}},
 		{"abort", "-smp 1", 12, 1, "", []string{"zf run: SIGABRT: abort\n", "in main.main at "}},
 		{"rows", "-smp 2 -m 48M", 14, 1, "", []string{"out of memory", "in main.main at ", "zf run: the heap has ", " []main.row\n"}},
 		{"nodes", "-smp 1 -m 48M", 14, 1, "", []string{"out of memory", " objects of 16 bytes (", " looked at are main.node)\n"}},
@@ -58,11 +58,11 @@ func TestFewLines(t *testing.T) {
 		t.Run(tt.way, func(t *testing.T) {
 			t.Parallel()
 			cache := t.TempDir()
-			run := func(args ...string) (stdout, stderr string, status int) {
+			run := func(says io.Writer, args ...string) (stdout, stderr string, status int) {
 				cmd := exec.Command(zf, args...)
 				cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+cache, "HOME="+cache)
 				var out, msg bytes.Buffer
-				cmd.Stdout, cmd.Stderr = &out, &msg
+				cmd.Stdout, cmd.Stderr = &out, io.MultiWriter(&msg, says)
 				cmd.Run()
 				return out.String(), msg.String(), cmd.ProcessState.ExitCode()
 			}
@@ -70,11 +70,17 @@ func TestFewLines(t *testing.T) {
 			for i := range flags {
 				flags[i] = strings.ReplaceAll(flags[i], ",", " ")
 			}
-			args := append(append(append([]string{"run"}, flags...), elf, "--"), strings.Fields(tt.way)...)
-			if !strings.Contains(tt.flags, "-timeout") {
-				args = append([]string{"run", "-timeout", "10m"}, args[1:]...)
+			flags = append(append(flags, elf, "--"), strings.Fields(tt.way)...)
+			var out, msg string
+			var status int
+			within := func(limit string, says io.Writer) {
+				out, msg, status = run(says, append([]string{"run", "-timeout", limit}, flags...)...)
 			}
-			out, msg, status := run(args...)
+			if tt.status == 3 {
+				untilBegun("to standard error\n", within)
+			} else {
+				within("10m", io.Discard)
+			}
 			want := regexp.MustCompile(`^to standard output\n` + tt.out + `$`)
 			msg, ownErrors := strings.CutPrefix(msg, "to standard error\n")
 			if !ownErrors {
@@ -104,7 +110,7 @@ func TestFewLines(t *testing.T) {
 				}
 				return
 			}
-			whole, _, _ := run("last")
+			whole, _, _ := run(io.Discard, "last")
 			for _, w := range []string{"zeroframe ", "stack        size", "to standard output\n", "zf1 begin 1 ", "zf1 stop ", "zf1 done ", "runtime."} {
 				if !strings.Contains(whole, w) {
 					t.Errorf("zf last has no %q:\n%.2000s", w, whole)

@@ -5,8 +5,11 @@ package qemu
 // the subject, the guest's time is virtual ([virtualTime]).
 
 import (
+	"bytes"
+	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zeroframe/zeroframe/qemu/await"
 )
@@ -22,6 +25,34 @@ const (
 // it has run, one a nanosecond, and while it sleeps the time is at once the next timer's.
 // So the guest's times are the same in every run and on every host.
 var virtualTime = []string{"-icount", "shift=0,sleep=off"}
+
+// untilBegun runs what ends when its time is over. On a host so busy that the program did not say the
+// words well before that, at the place where its time is to find it, it is given more.
+func untilBegun(words string, run func(limit string, says io.Writer)) {
+	for limit := 10 * time.Second; limit < 5*time.Minute; limit *= 3 {
+		w := &beginning{words: words, began: time.Now()}
+		run(limit.String(), w)
+		if w.begun && w.after < limit*3/4 {
+			return
+		}
+	}
+}
+
+// A beginning sees after what time words are said.
+type beginning struct {
+	words string
+	said  []byte
+	began time.Time
+	begun bool
+	after time.Duration
+}
+
+func (b *beginning) Write(p []byte) (int, error) {
+	if b.said = append(b.said, p...); !b.begun && bytes.Contains(b.said, []byte(b.words)) {
+		b.begun, b.after = true, time.Since(b.began)
+	}
+	return len(p), nil
+}
 
 // A log is what a guest, or a program, has sent. The zero value is empty.
 type log struct{ await.Log }

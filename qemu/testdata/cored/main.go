@@ -56,6 +56,7 @@ func dies(how string, depth int) {
 	case "deadlock":
 		<-never
 	case "spin":
+		fmt.Println("cored spins")
 		for {
 			ages["cat"]++
 		}

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -153,11 +154,14 @@ func waitForA(a *uint32) { futex(a) }
 // deadlock has two threads wait for each other for good.
 func deadlock() {
 	a, b := new(uint32), new(uint32)
-	fmt.Printf("deadlock %#x %#x\n", uintptr(unsafe.Pointer(a)), uintptr(unsafe.Pointer(b)))
 	var both sync.WaitGroup
 	both.Add(2)
 	go func() { waitForB(b); both.Done() }()
 	go func() { waitForA(a); both.Done() }()
+	for stacks := make([]byte, 64<<10); bytes.Count(stacks[:runtime.Stack(stacks, true)], []byte("[syscall]")) < 2; {
+		runtime.Gosched() // one of them is on its way to its call
+	}
+	fmt.Printf("deadlock %#x %#x\n", uintptr(unsafe.Pointer(a)), uintptr(unsafe.Pointer(b)))
 	both.Wait()
 }
 
