@@ -10,7 +10,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
@@ -140,12 +139,27 @@ func TestSymbolizeInterrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	time.AfterFunc(200*time.Millisecond, cancel)
-	var out, errs bytes.Buffer
+	var errs bytes.Buffer
+	out := whenSaid{text: "ownTrace+0x0", do: cancel}
 	if code := dispatchIn(ctx, append([]string{"symbolize"}, []string{"-e", elf, "-f", path}...), nil, &out, &errs); code != exitOK {
 		t.Errorf("status %d, %s; want %d", code, errs.String(), exitOK)
 	}
 	if got := out.String(); !strings.Contains(got, "zf1 #1 ra\nzf: trace 1 was cut") {
 		t.Errorf("output = %q; want the rest of the line, and that the trace was cut", got)
 	}
+}
+
+// whenSaid does something when a text has been written to it.
+type whenSaid struct {
+	bytes.Buffer
+	text string
+	do   func()
+}
+
+func (w *whenSaid) Write(p []byte) (int, error) {
+	n, err := w.Buffer.Write(p)
+	if strings.Contains(w.String(), w.text) {
+		w.do()
+	}
+	return n, err
 }
