@@ -43,8 +43,8 @@ func TestInetHostile(t *testing.T) {
 	attack{cpus: 1, first: 1, seeds: 2, frames: 500, flood: 1000, ports: 128}.run(t)
 }
 
-// TestInetHostileLong is that for ten minutes. (It is a test of its own, so that it does not run
-// behind all others.)
+// TestInetHostileLong is that for ten minutes. (It is the last test of the folder's last file, since
+// Go begins parallel tests from the last one on: it is not to run when all others are done.)
 func TestInetHostileLong(t *testing.T) {
 	t.Parallel()
 	attack{cpus: 2, first: 100, seeds: *liarSeeds, frames: 2000, flood: 3000, ports: 512}.run(t)
