@@ -35,7 +35,15 @@ func (vm *VM) event(msg qmpMessage) {
 		default:
 		}
 	case "SHUTDOWN":
-		go vm.stopped(msg.Data.Reason)
+		if strings.HasSuffix(msg.Data.Reason, "-reset") && vm.cfg.Reboots > 0 {
+			go func() {
+				if !vm.reboot() {
+					vm.stopped(msg.Data.Reason)
+				}
+			}()
+			return
+		}
+		vm.stopped(msg.Data.Reason)
 	case "STOP":
 		select {
 		case vm.stops <- struct{}{}:
@@ -45,14 +53,12 @@ func (vm *VM) event(msg qmpMessage) {
 	}
 }
 
-// stopped is called when the machine stands still for good, or for a reset.
+// stopped is called when the machine stands still for good. The reason is kept at once: QEMU may
+// end by itself, and then it is read when the monitor's reader has come to its end.
 func (vm *VM) stopped(reason string) {
-	if strings.HasSuffix(reason, "-reset") && vm.cfg.Reboots > 0 && vm.reboot() {
-		return
-	}
 	// Only the first SHUTDOWN tells why; quitting makes another.
 	if vm.reason.CompareAndSwap(nil, &reason) {
-		vm.quit(reason)
+		go vm.quit(reason)
 	}
 }
 
