@@ -55,30 +55,44 @@ func hostEcho(t *testing.T) net.Addr {
 	return echo.LocalAddr()
 }
 
+// hostServer listens on the host until the test ends, has f serve each connection, and closes it
+// then. It returns its address.
+func hostServer(t *testing.T, f func(net.Conn)) net.Addr {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	acceptAll(t, l, f)
+	return l.Addr()
+}
+
+// acceptAll is that for a listener.
+func acceptAll(t *testing.T, l net.Listener, f func(net.Conn)) {
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+			go func() {
+				defer c.Close()
+				f(c)
+			}()
+		}
+	}()
+}
+
+// echo sends back what comes.
+func echo(c net.Conn) { io.Copy(c, c) }
+
 // TestInetOut: a program that imports nothing of ours reaches servers of the host by TCP and UDP,
 // with Linux's errors, by each kind of card and on several CPUs.
 func TestInetOut(t *testing.T) {
 	t.Parallel()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "hello") }))
 	t.Cleanup(web.Close)
-	stream, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { stream.Close() })
-	go func() {
-		for {
-			c, err := stream.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				b, _ := io.ReadAll(c)
-				c.Write(b)
-				c.Close()
-			}()
-		}
-	}()
+	stream := hostServer(t, func(c net.Conn) {
+		b, _ := io.ReadAll(c)
+		c.Write(b)
+	})
 	want := []string{
 		"get: map[200 hello <nil>:40]",
 		"addresses: 10.0.2.15 true true",
@@ -96,7 +110,7 @@ func TestInetOut(t *testing.T) {
 			t.Parallel()
 			wire := filepath.Join(t.TempDir(), "wire.pcap")
 			args := append(strings.Fields(flags), "-qemu", "-object", "-qemu", "filter-dump,id=wire,netdev=net0,file="+wire, "-timeout", "5m", "./testdata/inet", "--",
-				inGuest(web.Listener.Addr()), inGuest(stream.Addr()), inGuest(hostEcho(t)))
+				inGuest(web.Listener.Addr()), inGuest(stream), inGuest(hostEcho(t)))
 			cmd := exec.Command(zfCommand(t), append([]string{"run"}, args...)...)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
@@ -503,25 +517,12 @@ func TestInetWithout(t *testing.T) {
 // it, as on Linux: it has sent nothing.
 func TestInetPipe(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				for b := make([]byte, 10000); err == nil; _, err = c.Write(b) {
-				}
-				c.Close()
-			}()
+	server := hostServer(t, func(c net.Conn) {
+		var err error
+		for b := make([]byte, 10000); err == nil; _, err = c.Write(b) {
 		}
-	}()
-	cmd := exec.Command(zfCommand(t), "run", "-net", "virtio", "-timeout", "5m", "./testdata/inet", "--", "pipe", inGuest(l.Addr()))
+	})
+	cmd := exec.Command(zfCommand(t), "run", "-net", "virtio", "-timeout", "5m", "./testdata/inet", "--", "pipe", inGuest(server))
 	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "no signal:\n" {
 		t.Errorf("%v\n%s", err, out)
 	}

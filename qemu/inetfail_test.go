@@ -1,8 +1,6 @@
 package qemu
 
 import (
-	"io"
-	"net"
 	"os/exec"
 	"strings"
 	"testing"
@@ -12,19 +10,7 @@ import (
 // end in time and the program goes on; the trace says whose goroutine it was.
 func TestInetFails(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
-			go func() {
-				io.Copy(c, c)
-				c.Close()
-			}()
-		}
-	}()
+	server := hostServer(t, echo)
 	const (
 		panics  = "zf run: panic in a goroutine of the network, without which the program goes on:\n    the stack is broken\n"
 		down    = "read: network is down\n"
@@ -50,7 +36,7 @@ func TestInetFails(t *testing.T) {
 			t.Run(tt.how+" "+n, func(t *testing.T) {
 				t.Parallel()
 				args := append([]string{"run", "-smp", n, "-timeout", "10m", "-net", "virtio", "./testdata/stackdies", "--"}, strings.Fields(tt.how)...)
-				out, err := exec.Command(zfCommand(t), append(args, inGuest(l.Addr()))...).CombinedOutput()
+				out, err := exec.Command(zfCommand(t), append(args, inGuest(server))...).CombinedOutput()
 				s, code := string(out), exitCode(t, err)
 				if tt.trace != "" && (!strings.Contains(s, tt.trace) || !strings.Contains(s, " of the network") ||
 					!strings.Contains(s, "  main.spoil.func1()  testdata/stackdies/main.go:")) {

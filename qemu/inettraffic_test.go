@@ -80,19 +80,7 @@ func (p *neighbor) echoes() {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				io.Copy(c, c)
-				c.Close()
-			}()
-		}
-	}()
+	acceptAll(p.t, l, echo)
 }
 
 // traffic is what a neighbour and a machine send each other.
