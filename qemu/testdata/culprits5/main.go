@@ -20,6 +20,7 @@ var kinds = map[string]func(){
 	"truncated": truncated, "skipped": skipped, "trailing": trailing, "remainder": remainder, "spare": spare, "limited": limited,
 	"popped": popped, "swapped": swapped, "forgotten": forgotten, "anyway": anyway,
 	"held": held, "drained": drained, "stuck": stuck, "widened": widened,
+	"faulted": faulted,
 }
 
 func main() { culprit.Main(kinds) }
@@ -797,4 +798,26 @@ func widened() {
 		m.advance(m.step)
 		fmt.Print(m.read())
 	}
+}
+
+//go:noinline
+func (g *grid) claimAll() {
+	g.n = 1000 // culprit faulted
+}
+
+//go:noinline
+func (g *grid) touch(page *byte, col int) int {
+	*page = 1
+	return g.cells[col]
+}
+
+// faulted has a page fault while its index is in a register, as skipped may have an interrupt.
+func faulted() {
+	g := newGrid()
+	pages := make([]byte, 3<<20) // nothing has touched them
+	g.enough(20)
+	fmt.Print(g.touch(&pages[1<<20], 19))
+	g.claimAll()
+	g.enough(30)
+	fmt.Println(g.touch(&pages[2<<20], 29))
 }

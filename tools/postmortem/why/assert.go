@@ -81,14 +81,17 @@ func (w *Why) conditions(s *Story, path []entry, call, compare, jump int) error 
 	var all []Hop // who may be to blame, by condition
 	lost := false
 	for _, c := range counts {
-		path, err := w.pathTo(c[1]+1, windows[0])
+		path, err := w.pathTo(c[1]+1, max(windows[0], c[1]+1-c[0]))
 		if err != nil {
 			s.Unfinished = true
 			return err
 		}
 		before := s.Causes
 		s.Causes, s.Culprit, s.OneOf = nil, nil, nil
-		back := len(path) - 1 - int(c[1]+1-c[0])
+		back := len(path) - 1
+		for back > 0 && path[back].count > c[0] {
+			back--
+		}
 		err = w.condition(s, path, back)
 		s.Causes = append(before, s.Causes...)
 		if s.Culprit != nil {

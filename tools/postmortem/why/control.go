@@ -61,16 +61,36 @@ func (w *Why) about(path []entry, compare int, objects []place) bool {
 }
 
 // otherWay returns the path over a branch that was come to again after count instructions, and its
-// comparison there; below 0 if it went as then. then are the instructions from the comparison to
-// the one behind the jump.
+// comparison there; below 0 if it went as then, or has not come to the jump. then are the
+// instructions from the comparison to the one behind the jump.
 func (w *Why) otherWay(then []entry, count uint64) (path []entry, at int, err error) {
 	n := len(then) - 1
-	if path, err = w.pathTo(count+then[n].count-then[0].count, windows[0]); err != nil {
+	compare, jump := &then[0], &then[n-1]
+	sp, jumps := uint64(0), uint64(0)
+	path, err = w.pathOver(count, windows[0], func(e *entry) bool {
+		same := e.count >= count && e.gpr[rsp] == sp
+		switch {
+		case e.count <= count:
+			sp = e.gpr[rsp]
+		case jumps > 0 && e.count > jumps, same && e.pc == compare.pc:
+			return true // behind the jump, or in another round
+		}
+		if jumps = 0; same && e.pc == jump.pc {
+			jumps = e.count // unless an interrupt comes first
+		}
+		return e.count > count+windows[1]
+	})
+	if err != nil {
+		if over(err) && w.ctx.Err() == nil {
+			err = nil // it has not come to the jump
+		}
 		return nil, -1, err
 	}
 	end := len(path) - 1
-	if at = w.last(path, then[0].pc); at >= 0 && (path[end-1].pc != then[n-1].pc ||
-		path[end].pc == then[n].pc || path[end].inst.Op == 0) {
+	for at = end; at >= 0 && path[at].count > count; at-- {
+	}
+	if at < 0 || path[at].pc != compare.pc || path[end-1].pc != jump.pc ||
+		path[end-1].gpr[rsp] != sp || path[end].pc == then[n].pc || path[end].inst.Op == 0 {
 		at = -1
 	}
 	return path, at, nil

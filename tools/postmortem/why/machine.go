@@ -32,6 +32,8 @@ type entry struct {
 	count uint64      // instructions before it
 	// what its operand in memory holds, where that is not moved but computed with or compared
 	mem uint64
+	// what interrupts and page faults have run right in front of it: the kernel, other threads
+	between []entry
 }
 
 // machine is one replay.
@@ -154,38 +156,108 @@ func (m *machine) decode(pc uint64) x86asm.Inst {
 	return in
 }
 
-// path steps from where the machine is until n instructions have been run, and returns them.
-func (m *machine) path(n uint64) ([]entry, error) {
-	at, err := m.VM.Instructions()
-	if err != nil {
-		return nil, err
-	}
-	var all []entry
-	for first := at; at < n; at++ {
+// walk steps from where the machine is to an entry of which over is true: that is the last one.
+// Interrupts that have ended are not in it, but between two of its entries. An error wraps
+// [memory.ErrEnded] if the recording ends before.
+func (m *machine) walk(over func(*entry) bool) (all []entry, err error) {
+	for {
 		e, err := m.now()
 		if err != nil {
 			return nil, err
 		}
-		e.count = at
+		if n := len(all); n > 0 && n%512 != 0 && all[n-1].leadsTo(&e) {
+			e.count = all[n-1].count + 1
+		} else if e.count, err = m.VM.Instructions(); err != nil { // the stub's own count is the truth
+			return nil, err
+		} else if n >= 512 && e.count <= all[n-512].count {
+			return nil, memory.ErrEnded // it stops again and again
+		}
 		m.readOperand(&e)
-		all = append(all, e)
+		if all = append(all, e); over(&e) {
+			return uninterrupted(all), nil
+		}
 		if err := m.Step(m.ctx); err != nil {
 			return nil, err
 		}
-		if (at-first)%512 == 511 { // the stub's own count is the truth
-			if at, err = m.VM.Instructions(); err != nil {
-				return nil, err
+	}
+}
+
+// leadsTo reports whether the instruction at e has led to next by what it is. If it has not, the
+// step may have delivered an interrupt or an exception, and have run no instruction: that switches
+// to another stack, or pushes more than a call does (SDM volume 3, section 6.14).
+func (e *entry) leadsTo(next *entry) bool {
+	grown := next.gpr[rsp] - e.gpr[rsp]
+	switch op := e.inst.Op.String(); {
+	case next.pc == e.next():
+		return true
+	case e.inst.Op == x86asm.CALL:
+		return int64(grown) == -8
+	case e.inst.Op == x86asm.RET:
+		return grown == 8
+	default:
+		return (op[0] == 'J' || next.pc == e.pc) && grown == 0 // or it repeats itself
+	}
+}
+
+// ran reports whether path[i] was run, and was not in front of an interrupt or an exception.
+func ran(path []entry, i int) bool {
+	return i+1 >= len(path) || path[i+1].count > path[i].count
+}
+
+// uninterrupted takes out of a path what interrupts and page faults have run, if the code has gone
+// on as if there had been none: with the same registers. That is then between.
+func uninterrupted(path []entry) (all []entry) {
+	from := map[int]int{} // by where the code has gone on: where it was interrupted
+	for u := range path {
+		if ran(path, u) {
+			continue
+		}
+		for k := u + 1; k < len(path); k++ {
+			a, b := &path[u], &path[k]
+			if a.pc == b.pc && a.gpr[rsp] == b.gpr[rsp] {
+				if a.gpr == b.gpr && a.vector == b.vector {
+					from[k] = u
+				}
+				break
 			}
-			at--
 		}
 	}
-	// A step that ran no instruction, such as one that delivered an interrupt, is none.
-	last, err := m.now()
-	if err != nil {
-		return nil, err
+	if len(from) == 0 {
+		return path
 	}
-	last.count = at
-	return append(all, last), nil
+	for i := len(path) - 1; i >= 0; i-- {
+		e, end := path[i], i
+		for u, ok := from[i]; ok; u, ok = from[i] {
+			i = u // there may have been another one right before
+		}
+		e.between = path[i+min(1, end-i) : end]
+		all = append(all, e)
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// meanwhile reports whether a place in memory was written in front of an instruction by what has
+// interrupted the code there.
+func (e *entry) meanwhile(p place) bool {
+	for i := range e.between {
+		if p.kind != inMemory || !ran(e.between, i) {
+			continue
+		}
+		after := &e.state
+		if i+1 < len(e.between) {
+			after = &e.between[i+1].state
+		}
+		by := &e.between[i]
+		fx := by.effects(after)
+		if by.inst.Op == 0 {
+			fx = by.changed(after)
+		}
+		if slices.ContainsFunc(fx, func(f effect) bool { return f.to.overlaps(p) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // moves reports whether an instruction only moves what is in memory, or does not read it.
@@ -231,6 +303,17 @@ func (m *machine) stop() (e entry, err error) {
 	}
 	e.count = count
 	return e, err
+}
+
+// pass steps over a breakpoint, where the stub would stop again, after count instructions. It
+// reports whether an instruction was run: otherwise there was an interrupt first, and the machine
+// will come to the breakpoint once more.
+func (m *machine) pass(count uint64) (run bool, err error) {
+	if err := m.Step(m.ctx); err != nil {
+		return false, err
+	}
+	now, err := m.VM.Instructions()
+	return now > count, err
 }
 
 // frameless reports whether a function's code sets no frame pointer before pc.

@@ -335,7 +335,7 @@ func (w *Why) lastCall(from, before uint64, functions []uint64,
 			return last, nil
 		case err != nil || e.count >= before:
 			return last, err
-		case is == nil || is(m, &e):
+		case slices.Contains(functions, e.pc) && (is == nil || is(m, &e)):
 			last = e.count
 			f.found(last, windows[0])
 		}

@@ -59,7 +59,7 @@ func (w *Why) valueAt(path []entry, i int, p place) (v uint64, ok bool) {
 	if w.at == nil || w.stands != path[len(path)-1].count {
 		return 0, false
 	}
-	if _, changed := w.lastDef(path[i:], len(path)-i, p); changed {
+	if d, changed := w.lastDef(path[i:], len(path)-i, p); changed || d.hidden {
 		return 0, false
 	}
 	v, ok = w.at.word(p.addr)
@@ -158,8 +158,12 @@ func (m *machine) rounds(from uint64, e *entry,
 			}
 			all = append(all, values)
 		}
-		if err := m.Step(m.ctx); err != nil {
+		run, err := m.pass(now.count)
+		if err != nil {
 			return nil, err
+		}
+		if now.pc == e.pc && !run {
+			all = all[:len(all)-1]
 		}
 	}
 	return all, err
@@ -347,7 +351,7 @@ func (w *Why) branch(path []entry, compare int) func(j int, v uint64) bool {
 	} else if e.inst.Op != x86asm.CMP {
 		return nil
 	}
-	if jump >= len(path)-1 {
+	if jump >= len(path)-1 || !ran(path, jump) {
 		return nil
 	}
 	var values [2]uint64

@@ -33,6 +33,8 @@ type def struct {
 	effect effect
 	rest   place // the part of the place that was asked for which it has written
 	source place // of a copy: where that part comes from
+	// hidden: there is none, since what interrupted the code in front of path[index] has written it
+	hidden bool
 }
 
 // lastDef finds the instruction before path[before] that has written the place last. Of memory that
@@ -40,7 +42,13 @@ type def struct {
 // numbers.
 func (w *Why) lastDef(path []entry, before int, p place) (d def, ok bool) {
 	for i := before - 1; i >= 0; i-- {
+		if i+1 < len(path) && path[i+1].meanwhile(p) {
+			return def{index: i + 1, hidden: true}, false
+		}
 		e := &path[i]
+		if !ran(path, i) {
+			continue
+		}
 		if u, ok := w.unit(path, i, p); ok {
 			if u.rest.addr == p.addr {
 				return u, true
@@ -362,7 +370,7 @@ func (w *Why) before(path []entry, at int,
 	count := path[at].count
 	if p.kind != inMemory {
 		for _, n := range windows {
-			if n <= uint64(len(path)) {
+			if n <= count-path[0].count {
 				continue
 			}
 			if path, err = w.pathTo(count, n); err != nil {
@@ -379,16 +387,17 @@ func (w *Why) before(path []entry, at int,
 		return path, d, nil, fmt.Sprintf(cannotTell+"%s was set more than %d instructions earlier", p,
 			windows[len(windows)-1]), nil
 	}
-	first := path[0].count
+	hidden, _ := w.lastDef(path, at, p)
+	first := &path[hidden.index]
 	if p.addr >= w.constants[0] && p.addr < w.constants[1] && p.size <= 8 {
 		if v, ok := w.at.word(p.addr); ok && w.loadedAs(p, v&mask(p.size)) {
 			return path, d, nil, w.neverWritten(p), nil
 		}
 	}
-	last, found, err := w.lastWrite(p, first, path[0].gpr[rsp])
+	last, found, err := w.lastWrite(p, first.count, first.gpr[rsp])
 	switch {
 	case errors.Is(err, errDevice):
-		found, err := w.byDevice(p, last.count, first)
+		found, err := w.byDevice(p, last.count, first.count)
 		if found.stored {
 			return path, d, nil, fmt.Sprintf(cannotTell+"the write of %s before instruction %d was not seen",
 				p, found.count), err
@@ -429,6 +438,11 @@ func (w *Why) pathAgain(path []entry, at int) ([]entry, int, error) {
 // pathTo returns the last n instructions before the machine has run count of them, and the state
 // then. The machine is kept for its memory.
 func (w *Why) pathTo(count, n uint64) ([]entry, error) {
+	return w.pathOver(count, n, func(e *entry) bool { return e.count >= count })
+}
+
+// pathOver is pathTo, but that the path goes on to an entry of which over is true.
+func (w *Why) pathOver(count, n uint64, over func(*entry) bool) ([]entry, error) {
 	w.say("the %d instructions before instruction %d", n, count)
 	m, begin := w.next, count-min(n, count)
 	w.next = nil
@@ -453,8 +467,11 @@ func (w *Why) pathTo(count, n uint64) ([]entry, error) {
 	if err := m.To(begin); err != nil {
 		return nil, err
 	}
-	w.stands = count
-	return m.path(count)
+	path, err := m.walk(over)
+	if err == nil {
+		w.stands = path[len(path)-1].count
+	}
+	return path, err
 }
 
 // String names a place.
