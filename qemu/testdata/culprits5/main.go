@@ -20,7 +20,7 @@ var kinds = map[string]func(){
 	"truncated": truncated, "skipped": skipped, "trailing": trailing, "remainder": remainder, "spare": spare, "limited": limited,
 	"popped": popped, "swapped": swapped, "forgotten": forgotten, "anyway": anyway,
 	"held": held, "drained": drained, "stuck": stuck, "widened": widened,
-	"faulted": faulted,
+	"delayed": delayed, "faulted": faulted,
 }
 
 func main() { culprit.Main(kinds) }
@@ -799,6 +799,29 @@ func widened() {
 		fmt.Print(m.read())
 	}
 }
+
+// delayed is limited with much work between the branch and the write.
+func delayed() {
+	g := newGrid()
+	g.limit(25)
+	g.later(20)
+	fmt.Print(g.pick(0, 19))
+	g.later(30)
+	fmt.Println(g.pick(0, 29)) // culprit delayed
+}
+
+//go:noinline
+func (g *grid) later(need int) {
+	if need <= g.high {
+		for range 4_000 {
+			g.step()
+		}
+		g.cells = make([]int, need)
+	}
+}
+
+//go:noinline
+func (g *grid) step() { g.rows++ }
 
 //go:noinline
 func (g *grid) claimAll() {

@@ -178,12 +178,14 @@ func (w *Why) pastWrite(s *Story, path []entry, write *Hop,
 	type branch struct{ compare, jump int }
 	branches, told, pcs := map[uint64]branch{}, map[uint64]bool{}, []uint64{}
 	for n := range mostOuter {
-		compare, jump, ok, more := w.decider(path, write, n)
-		if more && n == 0 && uint64(len(path)) <= windows[0]+1 {
-			if path, err = w.pathTo(path[len(path)-1].count, windows[1]); err != nil {
-				return b, false, err
-			}
+		var compare, jump int
+		if n == 0 {
+			path, compare, jump, ok, err = w.decided(path, write)
+		} else {
 			compare, jump, ok, _ = w.decider(path, write, n)
+		}
+		if err != nil {
+			return b, false, err
 		}
 		if !ok {
 			break

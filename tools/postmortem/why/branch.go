@@ -63,6 +63,25 @@ func (w *Why) decider(path []entry, h *Hop, outer int) (compare, jump int, ok, m
 	return 0, 0, false, false
 }
 
+// decided is decider for the last branch; where the path is too short, it takes a longer one:
+// other threads, too, may have run between the branch and the step.
+func (w *Why) decided(path []entry, h *Hop) (_ []entry, compare, jump int, ok bool, err error) {
+	count := path[len(path)-1].count
+	for _, n := range windows {
+		if n > count-path[0].count {
+			if path, err = w.pathTo(count, n); err != nil {
+				return nil, 0, 0, false, err
+			}
+		}
+		var more bool
+		compare, jump, ok, more = w.decider(path, h, 0)
+		if !more || count-path[0].count < n { // or nothing is before
+			break
+		}
+	}
+	return path, compare, jump, ok, nil
+}
+
 // jumpBefore finds the last branch before path[at] in the call of a function that path[k] is in,
 // and its comparison.
 func (w *Why) jumpBefore(path []entry, at, k int) (compare, jump int, ok bool) {
@@ -70,6 +89,9 @@ func (w *Why) jumpBefore(path []entry, at, k int) (compare, jump int, ok bool) {
 	start, _ := w.file.FuncStart(path[k].pc)
 	for i := at - 1; i >= 0; i-- {
 		e := &path[i]
+		if i+1 < at && path[i+1].pc == start && path[i+1].gpr[rsp] >= sp {
+			return 0, 0, false // a goroutine's first function was not called
+		}
 		if e.gpr[rsp] > sp && path[i+1].gpr[rsp] <= sp && e.inst.Op == x86asm.CALL {
 			return 0, 0, false // the call of this function
 		}
@@ -107,28 +129,30 @@ func (w *Why) whyThere(s *Story, h *Hop) error {
 	if s.asked++; s.asked > mostAsked {
 		return nil
 	}
-	for _, n := range windows[:2] {
-		path, err := w.pathTo(h.Count, n)
-		if err != nil {
-			return err
-		}
-		if strings.HasPrefix(h.By, "strconv.") { // its errors are about the text that it was given first
-			if k, ok := w.ownCallOf(path, len(path)-1); ok {
-				text := w.at.bytes(path[k].gpr[rax], path[k].gpr[rbx])
-				return w.followElse(s, path, k, register(rax),
-					fmt.Sprintf("it came to that by the text %.60q", text), h)
+	path, err := w.pathTo(h.Count, windows[0])
+	if err != nil {
+		return err
+	}
+	if strings.HasPrefix(h.By, "strconv.") { // its errors are about the text that it was given first
+		k, ok := w.ownCallOf(path, len(path)-1)
+		if !ok {
+			if path, err = w.pathTo(h.Count, windows[1]); err != nil {
+				return err
 			}
-			continue
+			k, ok = w.ownCallOf(path, len(path)-1)
 		}
-		compare, _, ok, more := w.decider(path, h, 0)
-		if ok {
-			return w.ask(s, path, compare, h)
-		}
-		if !more {
+		if !ok {
 			return nil
 		}
+		text := w.at.bytes(path[k].gpr[rax], path[k].gpr[rbx])
+		return w.followElse(s, path, k, register(rax),
+			fmt.Sprintf("it came to that by the text %.60q", text), h)
 	}
-	return nil
+	path, compare, _, ok, err := w.decided(path, h)
+	if err != nil || !ok {
+		return err
+	}
+	return w.ask(s, path, compare, h)
 }
 
 // ownCallOf finds the program's own call that path[k] is in.

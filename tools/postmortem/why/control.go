@@ -21,19 +21,14 @@ func (w *Why) leftAlone(s *Story, path []entry, at int, p place, heals verdict) 
 	if slices.ContainsFunc(hops[:n], func(h Hop) bool { return h.How != "copied" }) {
 		heals = nil // what the word would have had to be is not known
 	}
-	for _, most := range windows[:2] {
-		if path, err = w.pathTo(hops[n].Count, most); err != nil {
-			return err
-		}
-		compare, jump, ok, more := w.decider(path, &hops[n], 0)
-		if ok {
-			return w.passedBy(s, path[compare:jump+2], w.objects(path, compare), &hops[n], heals)
-		}
-		if !more {
-			break
-		}
+	if path, err = w.pathTo(hops[n].Count, windows[0]); err != nil {
+		return err
 	}
-	return nil
+	path, compare, jump, ok, err := w.decided(path, &hops[n])
+	if err != nil || !ok {
+		return err
+	}
+	return w.passedBy(s, path[compare:jump+2], w.objects(path, compare), &hops[n], heals)
 }
 
 // objects are the places that a pointer led to whose values path[compare] compares: the same ones
