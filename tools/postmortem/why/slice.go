@@ -389,12 +389,16 @@ func (w *Why) before(path []entry, at int,
 	}
 	hidden, _ := w.lastDef(path, at, p)
 	first := &path[hidden.index]
+	until := first.count
+	if hidden.index < at {
+		until++ // it has not written that; a write right before it is seen for certain so
+	}
 	if p.addr >= w.constants[0] && p.addr < w.constants[1] && p.size <= 8 {
 		if v, ok := w.at.word(p.addr); ok && w.loadedAs(p, v&mask(p.size)) {
 			return path, d, nil, w.neverWritten(p), nil
 		}
 	}
-	last, found, err := w.lastWrite(p, first.count, first.gpr[rsp])
+	last, found, err := w.lastWrite(p, until, first.gpr[rsp])
 	switch {
 	case errors.Is(err, errDevice):
 		found, err := w.byDevice(p, last.count, first.count)
