@@ -131,6 +131,7 @@ var whyShort = map[string]string{
 	"limited":   "nothing else wrote it; the branch at main.(*grid).allowed (main.go:",
 	"delayed":   "nothing else wrote it; the branch at main.(*grid).later (main.go:",
 	"swapped":   `"one_of": [`,
+	"first":     `"one_of": [`,
 	"over":      `"one_of": [`,
 	"drained":   "nothing has set it anew; the branch at main.drained (main.go:",
 	"stuck":     "nothing has set it anew; the branch at main.(*meter).rewind (main.go:",
