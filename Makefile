@@ -26,7 +26,7 @@ help:
 	@echo '  make soak             run goroutines that check all they get, for minutes, on several machines'
 	@echo '  make deaths N=10000   let machines with 1 to 8 CPUs die in random ways, and check all traces'
 	@echo '  make chaos RUNS=40    count the runs until a race is seen, with -chaos and without'
-	@echo '  make why              ask zf why about 131 programs that die of what another place has done'
+	@echo '  make why              ask zf why about 132 programs that die of what another place has done'
 	@echo '  make attack           overwrite 8 bytes of the kernel in 5,000 machines, and see how they die'
 	@echo 'Measure it:'
 	@echo '  make bench            measure; the figures go to bench.txt'
