@@ -240,8 +240,11 @@ func uninterrupted(path []entry) (all []entry) {
 // meanwhile reports whether a place in memory was written in front of an instruction by what has
 // interrupted the code there.
 func (e *entry) meanwhile(p place) bool {
+	if p.kind != inMemory {
+		return false
+	}
 	for i := range e.between {
-		if p.kind != inMemory || !ran(e.between, i) {
+		if !ran(e.between, i) {
 			continue
 		}
 		after := &e.state

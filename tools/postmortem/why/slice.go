@@ -141,7 +141,7 @@ func (w *Why) way(s *Story, from fork,
 			}
 			read, readAt := path, at
 			var dev *deviceWrite
-			if path, d, dev, end, err = w.before(path, at, p); dev != nil {
+			if path, d, dev, end, err = w.before(path, at, p, d); dev != nil {
 				h := w.deviceHop(dev, p)
 				hops = append(hops, h)
 				if dev.descriptor == 0 || dev.count == 0 {
@@ -364,9 +364,10 @@ var turns = map[x86asm.Op]bool{x86asm.BSWAP: true, x86asm.MOVBE: true, x86asm.RO
 	x86asm.ROR: true}
 
 // before goes farther back than the path: a longer one for a register, the last write to a word for
-// memory. end says why there is nothing, dev is set for a device.
-func (w *Why) before(path []entry, at int,
-	p place) (_ []entry, d def, dev *deviceWrite, end string, err error) {
+// memory. hidden is what lastDef has said of the path. end says why there is nothing, dev is set for
+// a device.
+func (w *Why) before(path []entry, at int, p place,
+	hidden def) (_ []entry, d def, dev *deviceWrite, end string, err error) {
 	count := path[at].count
 	if p.kind != inMemory {
 		for _, n := range windows {
@@ -387,7 +388,6 @@ func (w *Why) before(path []entry, at int,
 		return path, d, nil, fmt.Sprintf(cannotTell+"%s was set more than %d instructions earlier", p,
 			windows[len(windows)-1]), nil
 	}
-	hidden, _ := w.lastDef(path, at, p)
 	first := &path[hidden.index]
 	until := first.count
 	if hidden.index < at {
