@@ -3,8 +3,8 @@
 // allocation.
 //
 // A value in a register was set a short while ago: the last instructions are stepped through in a
-// replay, and read backwards (slice.go). A word of memory may be old: a replay from the start
-// watches it, and the last write counts (machine.go). Each replay does the same, so that an
+// replay (path.go), and read backwards (slice.go). A word of memory may be old: a replay from the
+// start watches it, and the last write counts (machine.go). Each replay does the same, so that an
 // instruction is named by how many were run before it.
 //
 // What is proved is the way of the data. Where a value is computed of several, the one is followed
@@ -16,7 +16,8 @@
 // In the order of reading:
 //
 //	why.go      what is known of the image: functions, variables, the program's own code
-//	machine.go  one replay: to an instruction, step by step, watching a word
+//	machine.go  one replay: to an instruction, watching a word
+//	path.go     the last instructions, without what has interrupted them
 //	effects.go  what an instruction writes, and what of
 //	slice.go    the way back
 //	follow.go   which values take it, and those that they fork into

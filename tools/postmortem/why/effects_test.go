@@ -123,43 +123,6 @@ func TestLastDef(t *testing.T) {
 	}
 }
 
-// TestUninterrupted: what an interrupt has run is not on the way of a register's value, which the
-// kernel has put back; a word in memory that it has written is not taken for what it was before.
-func TestUninterrupted(t *testing.T) {
-	raw := []entry{
-		at(t, 0x1000, "b9 1d 00 00 00"), // MOVL $29, CX
-		at(t, 0x1005, "48 89 48 20"),    // MOVQ CX, 0x20(AX), to 0x1020: not run
-		at(t, 0x2000, "51"),             // PUSHQ CX
-		at(t, 0x2001, "48 89 48 30"),    // MOVQ CX, 0x30(AX), to 0x1030
-		at(t, 0x2005, "31 c9"),          // XORL CX, CX
-		at(t, 0x1005, "48 89 48 20"),    // once more: not run either
-		at(t, 0x2000, "51"),
-		at(t, 0x1005, "48 89 48 20"), // now it is run
-		at(t, 0x1009, "90"),
-	}
-	for i, n := range []uint64{0, 1, 1, 2, 3, 4, 4, 5, 6} {
-		raw[i].count = n
-	}
-	path := uninterrupted(raw)
-	if len(path) != 3 || path[1].count != 5 || len(path[1].between) != 5 {
-		t.Fatalf("%d entries: %+v", len(path), path)
-	}
-	w := new(Why)
-	if d, ok := w.lastDef(path, 2, register(rcx)); !ok || d.index != 0 {
-		t.Errorf("the register: %+v, %v", d, ok)
-	}
-	if d, ok := w.lastDef(path, 2, place{kind: inMemory, addr: 0x1020, size: 8}); !ok || d.index != 1 {
-		t.Errorf("the word: %+v, %v", d, ok)
-	}
-	if d, ok := w.lastDef(path, 2, place{kind: inMemory, addr: 0x1030, size: 8}); ok || !d.hidden || d.index != 1 {
-		t.Errorf("the kernel's word: %+v, %v", d, ok)
-	}
-	raw[7].gpr[rcx]++ // as a signal's handler may have done
-	if path = uninterrupted(raw); len(path) != len(raw)-4 {
-		t.Errorf("%d of %d entries, with another value of a register", len(path), len(raw))
-	}
-}
-
 // FuzzEffects: no instruction makes it fail.
 func FuzzEffects(f *testing.F) {
 	for _, s := range []string{"\x48\x8b\x48\x10", "\xf0\x48\x0f\xc1\x08", "\x0f\xc7\xf0", "\x66\x0f\x7f\x07", "\xc5\xfe\x6f\x07"} {

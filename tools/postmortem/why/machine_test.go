@@ -32,35 +32,3 @@ func TestFrameless(t *testing.T) {
 		}
 	}
 }
-
-// TestLeadsTo: an instruction has led to where it goes by what it is; a step that has delivered an
-// interrupt or an exception instead went to another stack, or pushed more than a call.
-func TestLeadsTo(t *testing.T) {
-	for _, tt := range []struct {
-		name, code string
-		pc         uint64
-		grown      int64 // RSP, in bytes
-		want       bool
-	}{
-		{"next", "48 8b 48 10", 0x1004, 0, true},
-		{"push", "50", 0x1001, -8, true},
-		{"fault", "48 8b 48 10", 0x2000, -48, false},
-		{"interrupt on another stack", "31 d2", 0x2000, 0x5000, false},
-		{"jump", "74 10", 0x1012, 0, true},
-		{"interrupt before a jump", "74 10", 0x2000, -40, false},
-		{"call", "e8 00 01 00 00", 0x1105, -8, true},
-		{"interrupt before a call", "e8 00 01 00 00", 0x2000, -40, false},
-		{"return", "c3", 0x3000, 8, true},
-		{"interrupt before a return", "c3", 0x2000, -48, false},
-		{"round of a repetition", "f3 48 ab", 0x1000, 0, true},
-		{"interrupt before a repetition", "f3 48 ab", 0x2000, -40, false},
-		{"halt and interrupt", "f4", 0x2000, -40, false}, // which has run: its count tells
-	} {
-		e := at(t, 0x1000, tt.code)
-		next := entry{pc: tt.pc, state: e.state}
-		next.gpr[rsp] += uint64(tt.grown)
-		if got := e.leadsTo(&next); got != tt.want {
-			t.Errorf("%s: %v", tt.name, got)
-		}
-	}
-}

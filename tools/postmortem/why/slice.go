@@ -439,45 +439,6 @@ func (w *Why) pathAgain(path []entry, at int) ([]entry, int, error) {
 	return path, len(path) - 1, err
 }
 
-// pathTo returns the last n instructions before the machine has run count of them, and the state
-// then. The machine is kept for its memory.
-func (w *Why) pathTo(count, n uint64) ([]entry, error) {
-	return w.pathOver(count, n, func(e *entry) bool { return e.count >= count })
-}
-
-// pathOver is pathTo, but that the path goes on to an entry of which over is true.
-func (w *Why) pathOver(count, n uint64, over func(*entry) bool) ([]entry, error) {
-	w.say("the %d instructions before instruction %d", n, count)
-	m, begin := w.next, count-min(n, count)
-	w.next = nil
-	if m != nil {
-		w.Replays++
-		if at, err := m.VM.Instructions(); err != nil || at > begin {
-			m.End()
-			m = nil
-			w.Replays--
-		}
-	}
-	if m == nil {
-		var err error
-		if m, err = w.start(); err != nil {
-			return nil, err
-		}
-	}
-	if w.at != nil {
-		w.at.End()
-	}
-	w.at = m
-	if err := m.To(begin); err != nil {
-		return nil, err
-	}
-	path, err := m.walk(over)
-	if err == nil {
-		w.stands = path[len(path)-1].count
-	}
-	return path, err
-}
-
 // String names a place.
 func (p place) String() string {
 	switch p.kind {
